@@ -32,11 +32,12 @@
  *
  * Flows are found in a table of sets of XCP_POLICER_WAYS places, by a hash with a secret seed. A
  * flow that has no place takes the one that was used least lately, if that is idle, with no time
- * behind it: packets with ever new addresses find no clock that others left behind. If it is not
- * idle, there are more flows than places, or a flood of addresses. Such packets pass, but nothing
- * that they claim is believed; one in XCP_POLICER_PATIENCE takes the place all the same, so that
- * flows take turns. They are counted (`crowded`): a table is good for about as many flows as it has
- * sets.
+ * behind it: packets with ever new addresses find no clock that others left behind. Nor does it owe
+ * what the last one took; who only rests keeps its place, and its debt, until another one needs it.
+ * If it is not idle, there are more flows than places, or a flood of addresses. Such packets pass,
+ * but nothing that they claim is believed; one in XCP_POLICER_PATIENCE takes the place all the
+ * same, so that flows take turns. They are counted (`crowded`): a table is good for about as many
+ * flows as it has sets.
  *
  * Not cured: many flows of one sender (let addresses or prefixes be the key), traffic without
  * headers.
@@ -217,6 +218,9 @@ XCP_INLINE struct xcp_policed *xcp_policer_find(const struct xcp_policer *p,
         return 0;
     set->owner[oldest] = owner;
     set->flow[oldest].clock_ns = now;
+    /* what the last one took, and was refused, is not this one's */
+    set->flow[oldest].due_ns = 0;
+    set->flow[oldest].caught_ns = 0;
     return busy ? 0 : &set->flow[oldest];
 }
 

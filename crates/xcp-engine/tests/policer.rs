@@ -233,3 +233,38 @@ fn a_table_that_is_too_small_lets_traffic_pass_and_says_so() {
     });
     assert_eq!(roomy.policer.state().crowded, 0);
 }
+
+/// Whoever gets the place of a flow that is idle does not owe what that one took. It owes it itself,
+/// though, if it only rests.
+#[test]
+fn who_takes_over_a_place_owes_nothing_for_the_last_one() {
+    const LIAR: u64 = 99;
+    let honest = || header(WireFormat::Extended, 100 * MS, 10.0);
+    // One set: three honest flows and the liar have all of its places.
+    let mut site = Site::new(Preset::Xcp, PolicerConfig { flows: 1, ..small() });
+    let mut now = S;
+    let mut step = |site: &mut Site, keys: &[u64]| {
+        now += 10 * MS;
+        for key in keys {
+            assert!(site.packet(now, *key, SIZE, honest()).is_some(), "flow {key}");
+        }
+        now
+    };
+    // Twice what the link carries, until a packet is refused.
+    let blast = |site: &mut Site, now| {
+        let h = header(WireFormat::Extended, 100 * MS, 300.0);
+        (0..32).all(|_| site.packet(now, LIAR, SIZE, h).is_some())
+    };
+    while {
+        let now = step(&mut site, &[1, 2, 3]);
+        assert!(now < 100 * S, "the liar is caught");
+        blast(&mut site, now)
+    } {}
+    let now = (0..100).map(|_| step(&mut site, &[1, 2, 3])).last().unwrap();
+    let mut same = Site { router: site.router.clone(), policer: site.policer.clone() };
+    assert_eq!(same.packet(now, LIAR, SIZE, honest()), None, "{:?}", same.policer.state());
+    for _ in 0..200 {
+        step(&mut site, &[1, 2, 3, 4]);
+    }
+    assert_eq!(site.policer.state().crowded, 0);
+}
