@@ -238,6 +238,7 @@ unsafe extern "C" {
         seed: u64,
     ) -> i32;
     pub fn xcp_shim_router_set_law(r: *mut [u64; ROUTER_WORDS], law: *const Law) -> i32;
+    pub fn xcp_shim_router_law(r: *const [u64; ROUTER_WORDS], law: *mut Law);
     pub safe fn xcp_shim_router_id(seed: u64) -> u32;
     pub fn xcp_shim_policer_init(
         p: *mut [u64; POLICER_WORDS],

@@ -1,6 +1,6 @@
 //! A law (`xcp-law`) as the C of `engine/law.h` takes it.
 
-use xcp_law::{ConfigError, Control, RouterConfig, fraction};
+use xcp_law::{ConfigError, Control, Preset, RouterConfig, fraction};
 
 use crate::ffi;
 
@@ -44,12 +44,20 @@ fn law(config: &RouterConfig) -> ffi::Law {
     }
 }
 
+/// The named law that consists of these choices, whatever its numbers are and whatever it takes for
+/// input: these are settings of any law.
+pub(crate) fn named(theirs: &ffi::Law) -> Option<Preset> {
+    let choices = |law: &ffi::Law| {
+        (law.interval, law.capacity_for_xcp, law.shuffle, law.spare, law.gain, law.control)
+    };
+    let ours = |preset: &Preset| law(&RouterConfig::preset(*preset, 1));
+    Preset::ALL.iter().copied().find(|preset| choices(&ours(preset)) == choices(theirs))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use xcp_law::{
-        CapacityForXcp, CapacityKnown, Gain, Input, Interval, Preset, Shuffle, Spare, Tcp,
-    };
+    use xcp_law::{CapacityForXcp, CapacityKnown, Gain, Input, Interval, Shuffle, Spare, Tcp};
 
     use super::*;
 
@@ -63,6 +71,21 @@ mod tests {
             let ours = law(&RouterConfig::preset(*preset, 1_000_000));
             assert_eq!(ours, theirs, "{}", preset.name());
         }
+    }
+
+    #[test]
+    fn a_law_is_known_by_its_choices() {
+        for preset in Preset::ALL {
+            let set = RouterConfig {
+                alpha: 0.3,
+                input: Input::Xcp,
+                max_interval_ns: 1_000_000_000,
+                ..RouterConfig::preset(*preset, 1_000_000)
+            };
+            assert_eq!(named(&law(&set)), Some(*preset));
+        }
+        let two = RouterConfig { gain: Gain::OwnRtt, ..RouterConfig::preset(Preset::PXcp, 1000) };
+        assert_eq!(named(&law(&two)), None);
     }
 
     fn one_of<T: Copy + std::fmt::Debug>(all: &'static [T]) -> impl Strategy<Value = T> {

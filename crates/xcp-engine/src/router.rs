@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, ROUTER_WORDS};
 use crate::header::ForwardHeader;
-use xcp_law::{ConfigError, Control, RouterConfig, RouterState};
+use xcp_law::{ConfigError, Control, Preset, RouterConfig, RouterState};
 
 use crate::law;
 
@@ -235,6 +235,14 @@ impl Router {
 
     pub(crate) fn words_mut(&mut self) -> &mut [u64; ROUTER_WORDS] {
         &mut self.0
+    }
+
+    /// The named law that it runs, if its choices are those of one.
+    pub fn law(&self) -> Option<Preset> {
+        let mut theirs = ffi::Law::default();
+        // SAFETY: reads one initialised router, writes one Law; ffi.rs mirrors the C structs.
+        unsafe { ffi::xcp_shim_router_law(&self.0, &mut theirs) };
+        law::named(&theirs)
     }
 
     pub(crate) fn view(&self) -> ffi::View {

@@ -129,6 +129,10 @@ void xcp_shim_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
     xcp_router_other_pass(r, now, size, is_xcp);
 }
 
+void xcp_shim_router_law(const struct xcp_router *r, struct xcp_law *law) {
+    *law = r->law;
+}
+
 void xcp_shim_router_view(const struct xcp_router *r, struct xcp_shim_view *v) {
     struct xcp_shim_view view = {
         r->start_ns,

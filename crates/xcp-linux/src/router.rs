@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use libbpf_rs::{ErrorKind, MapFlags, MapHandle, TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
-use xcp_engine::{CapacityKnown, Control as Knows, Policer, RobustRouter, RouterState};
+use xcp_engine::{CapacityKnown, Control as Knows, Policer, Preset, RobustRouter, RouterState};
 
 use crate::error::{Error, Result};
 use crate::kept::file_system::Directory;
@@ -91,6 +91,8 @@ pub struct RouterCounts {
 /// A router at work, as read at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterStatus {
+    /// The law, if its choices are those of one that has a name.
+    pub law: Option<Preset>,
     /// State of the law at that moment.
     pub state: RouterState,
     /// Counts of what has passed.
@@ -375,6 +377,7 @@ impl Router {
             let capacity_bps = if has_heard { router.capacity_bps() } else { told_bps };
             let promised_bps = router.promised_bps();
             return Ok(RouterStatus {
+                law: Some(Preset::Robust),
                 state: told(router.state()),
                 counts,
                 policing: None,
@@ -389,6 +392,7 @@ impl Router {
         let port: xcp_port = port::read(&self.port)?;
         let (router, counts) = port.parts();
         Ok(RouterStatus {
+            law: router.law(),
             state: told(router.state()),
             counts,
             policing: control.policing(&port.policer()),

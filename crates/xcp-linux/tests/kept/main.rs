@@ -438,18 +438,19 @@ fn a_cgroup_that_is_held_by_another_program() {
     });
 }
 
-/// Nothing passes: what was told counts all the same.
+/// Nothing passes: what was told counts all the same. The law keeps its name.
 #[test]
 fn another_capacity_is_shown_at_once() {
     apart(|| {
         mount_bpf(c"mode=0700");
         let (namespace, _) = device();
-        for preset in [xcp_engine::Preset::Xcp, xcp_engine::Preset::Robust] {
+        use xcp_engine::Preset;
+        for preset in [Preset::Xcp, Preset::PXcp, Preset::Robust] {
             let law = xcp_engine::RouterConfig::preset(preset, 1_250_000);
             kept::add(&RouterPlan { law, ..plan(htb(), Hook::Any) }, &namespace).unwrap();
             let changed = kept::change("left", Some(30_000_000), None, &namespace).unwrap();
             let status = changed.router.status().unwrap();
-            assert_eq!(status.state.capacity_bps, 30e6, "{preset:?}");
+            assert_eq!((status.state.capacity_bps, status.law), (30e6, Some(preset)));
             assert!(status.calendar.is_none_or(|it| it.capacity_bps == 30e6), "{preset:?}");
             drop(changed);
             kept::delete("left", &namespace).unwrap();

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 use xcp_engine::PolicerConfig;
-use xcp_law::Preset;
 use xcp_linux::kept::{self, KeptRouter};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Device;
@@ -106,7 +105,7 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
         .as_ref()
         .map(|[xcp, others]| json!({"xcp": class(xcp), "others": class(others)}));
     Ok(json!({
-        "dev": router.device.name, "qdisc": router.qdisc.kind, "hook": router.router.hook(),
+        "dev": router.device.name, "law": status.law.map(|law| law.name()), "qdisc": router.qdisc.kind, "hook": router.router.hook(),
         "behind": router.behind,
         "limit": match router.qdisc.limit {
             Some(Limit::Packets(n)) => json!({"packets": n}),
@@ -212,13 +211,13 @@ fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
     let (s, c, q) = (&status.state, &status.counts, &router.qdisc_stats);
     let name = &router.device.name;
     format!(
-        "{name}: {}, capacity {}, {}\n\
+        "{name}: {}capacity {}, {}\n\
          \x20 input {} ({}), {} flows, d {}, {} control intervals of {} to {}\n\
          \x20 phi {}, shuffled {}, left to give {}, to take {}\n\
          \x20 queue {} packets, {} bytes; persistent {} bytes; {} dropped\n\
          \x20 processed {} ({} lowered), acknowledgements {}, other {} ({} bytes)\n\
          \x20 not read: fragments {}, malformed {}, unreadable {}, contended {}\n",
-        if status.calendar.is_some() { Preset::Robust.name() } else { "xcp" },
+        status.law.map(|law| format!("{}, ", law.name())).unwrap_or_default(),
         human::rate(s.capacity_bps),
         queue(router),
         human::rate(s.input_traffic_bps),
