@@ -10,11 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use xcp_linux::cgroup;
+use xcp_linux::process::start_time;
 
 use crate::LabError;
 
-/// A process that is ending, or has ended and was not asked how (linux/sched.h).
-const PF_EXITING: u64 = 4;
 /// How the groups' names begin.
 const PREFIX: &str = "xcpnet-lab-";
 
@@ -25,17 +24,6 @@ pub(crate) struct Home {
     descriptor: OwnedFd,
     /// Where the process came from.
     before: PathBuf,
-}
-
-/// When a process was started, in the kernel's ticks since boot: with the number, what tells it
-/// from all others. `None` if it is no more, or is ending.
-fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; what follows it begins with field 3. Field 9
-    // holds flags, field 22 the start.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ending = fields.get(6)?.parse::<u64>().ok()? & PF_EXITING != 0;
-    if ending { None } else { fields.get(19)?.parse().ok() }
 }
 
 /// The process that a group's name speaks of: number and start.
@@ -111,8 +99,6 @@ mod tests {
     fn owners_are_known_by_their_start() {
         let own = std::process::id();
         let start = start_time(own).unwrap();
-        assert!(start > 0 && start_time(own) == Some(start));
-        assert_eq!(start_time(u32::MAX), None);
         assert_eq!(owner(&format!("{PREFIX}{own}-{start}")), Some((own, start)));
         for other in ["system.slice", "xcpnet-lab-", "xcpnet-lab-12", "xcpnet-lab-x-1"] {
             assert_eq!(owner(other), None, "{other}");

@@ -3,8 +3,8 @@
 //!
 //! [`endpoint`] is XCP in the kernel's own TCP, [`router`] XCP at a device on its way out, with
 //! [`police`] before it and what is [`urgent`]; [`kept`] leaves both in place when their process ends.
-//! [`netlink`], [`qdisc`], [`offload`], [`namespace`], [`cgroup`] and [`sysctl`] are what else of a
-//! machine has to be looked at or set; [`doctor`] says what a machine lacks. [`rehearsal`] runs the
+//! [`netlink`], [`qdisc`], [`offload`], [`namespace`], [`cgroup`], [`process`] and [`sysctl`] are
+//! what else of a machine has to be looked at or set; [`doctor`] says what a machine lacks. [`rehearsal`] runs the
 //! programs on packets at hand.
 //!
 //! All sockets that processes of a control group open from now on speak XCP where the peer does:
@@ -45,6 +45,7 @@ mod object;
 pub mod offload;
 pub mod police;
 mod port;
+pub mod process;
 mod programs;
 pub mod qdisc;
 pub mod rehearsal;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Netlink, sockets};
+pub use xcp_linux::process::start_time;
 use xcp_linux::qdisc::{self, Shaper};
 use xcp_linux::{Error, Result, cgroup, sysctl};
 
@@ -55,18 +56,6 @@ pub struct State {
     /// It has ended in order: its log tells nobody anything any more.
     #[serde(default)]
     pub ended: bool,
-}
-
-/// When a process was started; `None` if it is no more.
-#[must_use]
-pub fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; the state is the next field, the start the 20th.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    if matches!(fields.first(), Some(&"Z" | &"X")) {
-        return None;
-    }
-    fields.get(19)?.parse().ok()
 }
 
 /// The directory of a running proxy.
