@@ -44,6 +44,7 @@ const volatile __u32 others_class = 0;
 /* Where what is urgent may have a queue of its own: its class. The rest keeps the priority that it
  * has, and goes where the shaper sends what it knows nothing of. */
 const volatile __u32 urgent_class = 0;
+const volatile __u32 urgent_places = 4096; /* for its flows: a power of two */
 
 #define XCP_ASKS_WHOSE police
 #define XCP_CHANGES_WINDOW police

@@ -95,6 +95,4 @@ struct xcp_urgent_flow {
     __u64 ordinary_ns; /* until then it goes with the others */
 };
 
-#define XCP_URGENT_FLOWS 4096 /* that are told apart: a power of two */
-
 #endif

@@ -41,7 +41,7 @@ struct {
     __type(value, struct xcp_urgent);
 } urgent SEC(".maps");
 
-/* XCP_URGENT_FLOWS of them where there may be urgent ones: the loader says how many. */
+/* urgent_places of them where there may be urgent ones: the loader sees to that. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -85,7 +85,7 @@ __noinline int xcp_is_urgent(struct __sk_buff *skb, const struct xcp_seen *seen)
         return 0;
     c = bpf_map_lookup_elem(&control, &zero);
     all = bpf_map_lookup_elem(&urgent, &zero);
-    place = bpf_get_hash_recalc(skb) & (XCP_URGENT_FLOWS - 1);
+    place = bpf_get_hash_recalc(skb) & (urgent_places - 1);
     flow = bpf_map_lookup_elem(&urgent_flows, &place);
     if (!c || !all || !flow)
         return 0;

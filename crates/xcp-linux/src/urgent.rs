@@ -9,9 +9,6 @@ use crate::programs::router::{OpenRouterSkel, RouterSkel};
 use crate::qdisc;
 use crate::shared::{xcp_urgency, xcp_urgent};
 
-/// `XCP_URGENT_FLOWS` of bpf/router.h.
-const FLOWS: u32 = 4096;
-
 /// Packets that go first, and how many may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Urgent {
@@ -57,10 +54,11 @@ pub(crate) fn prepare(open: &mut OpenRouterSkel<'_>) -> Result<()> {
         .as_deref_mut()
         .ok_or_else(|| Error::new("the router program has no settings"))?;
     rodata.urgent_class = qdisc::URGENT_CLASS;
+    let flows = rodata.urgent_places;
     open.maps
         .urgent_flows
-        .set_max_entries(FLOWS)
-        .map_err(|e| Error::because(format_args!("cannot make a table for {FLOWS} flows"), e))
+        .set_max_entries(flows)
+        .map_err(|e| Error::because(format_args!("cannot make a table for {flows} flows"), e))
 }
 
 impl Bound {
