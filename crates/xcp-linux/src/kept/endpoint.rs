@@ -63,9 +63,7 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
     let mut netlink = Netlink::open_in(namespace)?;
     let there = netlink.links()?;
     if let Some(absent) = plan.devices.iter().find(|name| !there.iter().any(|d| &d.name == *name)) {
-        let names: Vec<&str> = there.iter().map(|d| d.name.as_str()).collect();
-        return Err(Error::new(format!("there is no device \"{absent}\""))
-            .remedy(format!("this network namespace has {}", names.join(", "))));
+        return Err(Device::absent(absent, &there));
     }
     let chosen = |d: &Device| {
         if plan.devices.is_empty() { d.up && !d.loopback } else { plan.devices.contains(&d.name) }

@@ -130,7 +130,6 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             }
             Shaping::None => {}
         }
-        let link_bytes = if device.mac.is_some() { 14 } else { 0 };
         let classes = match plan.shaping {
             Shaping::Classes { law_share, .. } => Some(law_share),
             Shaping::Ours(..) | Shaping::None => None,
@@ -138,7 +137,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         let config = RouterConfig {
             law: plan.law.clone(),
             seed: plan.seed,
-            link_bytes,
+            link_bytes: device.link_bytes(),
             hook: plan.hook,
             police: plan.police,
             classes,
@@ -177,16 +176,9 @@ fn kept(
     Ok(KeptRouter { device, router, qdisc, qdisc_stats, class_stats, behind })
 }
 
-/// A shaper of somebody else's is not thrown away unasked: it may hold a whole configuration.
 fn check_replaceable(device: &Device, root: &QdiscInfo) -> Result<()> {
-    if root.handle == 0 || root.ours {
-        return Ok(());
-    }
-    Err(Error::new(format!(
-        "{} has a queueing discipline that somebody set up ({})",
-        device.name, root.kind
-    ))
-    .remedy(format!(
+    let Some(why) = root.somebody_elses(device) else { return Ok(()) };
+    Err(Error::new(why).remedy(format!(
         "keep it and use `shaper none`, or remove it first: tc qdisc del dev {} root",
         device.name
     )))
@@ -232,12 +224,8 @@ fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result
 
 fn find(netlink: &mut Netlink, name: &str) -> Result<Device> {
     let devices = netlink.links()?;
-    if let Some(device) = devices.iter().find(|d| d.name == name) {
-        return Ok(device.clone());
-    }
-    let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
-    Err(Error::new(format!("there is no device \"{name}\""))
-        .remedy(format!("this network namespace has {}", names.join(", "))))
+    let device = devices.iter().find(|d| d.name == name);
+    device.cloned().ok_or_else(|| Device::absent(name, &devices))
 }
 
 /// The routers of a namespace, in the order of their devices.

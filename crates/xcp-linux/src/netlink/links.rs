@@ -55,6 +55,21 @@ pub struct Device {
     pub filtered: [bool; 2],
 }
 
+impl Device {
+    /// Says that none of these devices of a namespace has a name, and which ones there are.
+    pub fn absent<'a>(name: &str, there: impl IntoIterator<Item = &'a Self>) -> crate::Error {
+        let names: Vec<&str> = there.into_iter().map(|device| device.name.as_str()).collect();
+        crate::Error::new(format!("there is no device \"{name}\""))
+            .remedy(format!("this network namespace has {}", names.join(", ")))
+    }
+
+    /// Bytes of its link-layer header: Ethernet's, or none.
+    #[must_use]
+    pub fn link_bytes(&self) -> u32 {
+        if self.mac.is_some() { 14 } else { 0 }
+    }
+}
+
 /// What a device has sent since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {

@@ -3,7 +3,7 @@
 use super::{HANDLE, Limit, OTHERS_CLASS, Others, Shaper, XCP_CLASS, options, queue_of};
 use crate::netlink::message::{attribute, number};
 use crate::netlink::qdiscs::{Described, ROOT};
-use crate::netlink::{Netlink, Result};
+use crate::netlink::{Device, Netlink, Result};
 
 /// Number of the attribute with bytes and packets, in the counters (`TCA_STATS_BASIC`).
 const BASIC: u16 = 1;
@@ -35,6 +35,20 @@ pub struct QdiscInfo {
     /// Whether the device's packets are spread over several queues, each with its own discipline.
     /// There is then no one queue to look at.
     pub multi_queue: bool,
+}
+
+impl QdiscInfo {
+    /// Says so if this is a device's and somebody else's: a shaper may hold a whole configuration,
+    /// and is not thrown away unasked. What the kernel gave by itself may be replaced.
+    #[must_use]
+    pub fn somebody_elses(&self, device: &Device) -> Option<String> {
+        (self.handle != 0 && !self.ours).then(|| {
+            format!(
+                "{} has a queueing discipline that somebody set up ({})",
+                device.name, self.kind
+            )
+        })
+    }
 }
 
 /// What a queueing discipline has counted since it was made.

@@ -59,11 +59,9 @@ pub fn law_on(preset: Preset, rate_bps: u64) -> xcp_engine::RouterConfig {
 pub fn devices(netlink: &mut Netlink, wan: &str, lan: &[String]) -> Result<(Device, Vec<Device>)> {
     let all = netlink.links()?;
     let find = |option: &str, name: &str| {
-        let names: Vec<&str> =
-            all.iter().filter(|d| !d.loopback).map(|d| d.name.as_str()).collect();
         let absent = || {
-            Error::new(format!("--{option}: there is no device \"{name}\""))
-                .remedy(format!("this network namespace has {}", names.join(", ")))
+            let why = Device::absent(name, all.iter().filter(|d| !d.loopback));
+            Error::around(format_args!("--{option}"), why)
         };
         let device = all.iter().find(|d| d.name == name).ok_or_else(absent)?;
         if !device.up {
@@ -103,13 +101,10 @@ pub fn shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> 
         ));
     }
     let root = qdisc::root(netlink, device.index)?;
-    if root.handle != 0 && !root.ours {
+    if let Some(why) = root.somebody_elses(device) {
         return Ok(Finding::in_the_way(
             "shaper",
-            format!(
-                "{} has a queueing discipline that somebody set up ({})",
-                device.name, root.kind
-            ),
+            why,
             format!("remove it: tc qdisc del dev {} root", device.name),
         ));
     }
@@ -181,11 +176,10 @@ pub fn router(
 ) -> Result<Router> {
     let rate = law.capacity_bytes_per_sec * 8;
     shape(netlink, device.index, Shaping { rate, rtt: rtt_ns, urgent: urgent.is_some() })?;
-    let link_bytes = if device.mac.is_some() { 14 } else { 0 };
     let config = RouterConfig {
         law: law.clone(),
         seed: 1,
-        link_bytes,
+        link_bytes: device.link_bytes(),
         hook: Hook::Any,
         police: None,
         classes: None,
