@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::net::sockopt;
 use xcp_engine::{PolicerConfig, RouterState};
-use xcp_linux::endpoint::{self, Agreement, Ask, EndpointConfig, Give};
+use xcp_linux::endpoint::{self, Agreement, Ask, EndpointConfig, FALLBACK, Give};
 use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::router::{self, Hook};
 use xcp_model::units::Nanos;
@@ -20,8 +20,6 @@ use crate::site::Site;
 /// How the names of labs' congestion controls begin: they are global to the machine, and this lab
 /// may not be the only one.
 pub(crate) const PREFIX: &str = "xcp_lab";
-/// What a connection goes on with where XCP is not understood.
-const FALLBACK: &str = "cubic";
 /// The id of every host's own access link: no router of ours has it (they draw theirs), and a host
 /// never hears another's.
 const ACCESS_ID: u32 = 0xacce_5511;
@@ -48,16 +46,14 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Why it is no XCP any more, if that is so.
-    pub fn fallen(&self) -> Option<&'static str> {
-        match self.agreement {
-            Agreement::Untouched | Agreement::Offered | Agreement::Agreed => None,
-            Agreement::FallenPeer => Some(
-                "it continued as cubic: the other end does not speak \
-                XCP",
-            ),
-            Agreement::FallenSilent => Some("it continued as cubic: feedback stopped"),
-            Agreement::FallenLate => Some("it continued as cubic: XCP was chosen too late"),
-        }
+    pub fn fallen(&self) -> Option<String> {
+        let why = match self.agreement {
+            Agreement::Untouched | Agreement::Offered | Agreement::Agreed => return None,
+            Agreement::FallenPeer => "the other end does not speak XCP",
+            Agreement::FallenSilent => "feedback stopped",
+            Agreement::FallenLate => "XCP was chosen too late",
+        };
+        Some(format!("it continued as {FALLBACK}: {why}"))
     }
 }
 

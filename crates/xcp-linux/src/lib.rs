@@ -56,3 +56,6 @@ pub mod sysctl;
 pub mod urgent;
 
 pub use error::{Error, Result};
+
+/// What the kernel takes as `TCP_MAXSEG`: TCP_MIN_MSS to MAX_TCP_WINDOW.
+pub const MSS: std::ops::RangeInclusive<u32> = 88..=32_767;

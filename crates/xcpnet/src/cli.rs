@@ -15,7 +15,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(target_os = "linux")]
 pub use pep::{PepArguments, PepCommand, PepRun, PepWhich};
+#[cfg(target_os = "linux")]
 use xcp_law::Preset;
+#[cfg(target_os = "linux")]
+use xcp_linux::endpoint::FALLBACK;
 
 /// Explicit congestion control (XCP): simulate it, see it, reproduce the papers.
 #[derive(Debug, Parser)]
@@ -459,6 +462,7 @@ pub struct ServeArguments {
 }
 
 /// Arguments of `endpoint`.
+#[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -474,6 +478,7 @@ pub struct EndpointArguments {
 }
 
 /// What to do with the endpoint.
+#[cfg(target_os = "linux")]
 #[derive(Debug, Subcommand)]
 pub enum EndpointCommand {
     /// Let connections of this machine speak XCP
@@ -495,9 +500,11 @@ pub enum EndpointCommand {
 }
 
 /// What `--sender` of `endpoint enable` takes, by the names of the laws that they are made for.
+#[cfg(target_os = "linux")]
 const SENDERS: [&str; 2] = [Preset::Robust.name(), Preset::Xcp.name()];
 
 /// Arguments of `endpoint enable`.
+#[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
 pub struct EndpointEnable {
     /// Give XCP only to sockets in this cgroup v2 directory [default: all sockets]
@@ -513,7 +520,7 @@ pub struct EndpointEnable {
     #[arg(long, conflicts_with_all = ["ports", "to"])]
     pub only_asked: bool,
     /// Congestion control towards peers that do not understand XCP
-    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    #[arg(long, value_name = "NAME", default_value = FALLBACK)]
     pub fallback: String,
     /// Make room for the option beside SACK on this device; may be repeated [default: all that are
     /// up]

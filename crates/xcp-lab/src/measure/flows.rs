@@ -61,7 +61,7 @@ impl Flows {
     }
 
     /// Flows that were to speak XCP and do not any more, and why.
-    pub fn fallen(&self) -> impl Iterator<Item = (usize, &'static str)> + '_ {
+    pub fn fallen(&self) -> impl Iterator<Item = (usize, String)> + '_ {
         let why = |meter: &Mutex<Meter>| {
             meter.lock().unwrap_or_else(PoisonError::into_inner).xcp.and_then(|xcp| xcp.fallen())
         };

@@ -1,6 +1,8 @@
 //! What a flow's settings become as settings of sockets, and what of them Linux does in its own
 //! way: that is noted, or refused where it would make the result another one.
 
+use xcp_linux::MSS;
+use xcp_model::sizes::TIMESTAMPS;
 use xcp_model::units::Nanos;
 use xcp_model::{
     Congestion, Flow, Limit, ReceiveWindow, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat,
@@ -13,10 +15,6 @@ use crate::LabError;
 const TCP_HEADER: u32 = 20;
 /// UDP's header.
 const UDP_HEADER: u32 = 8;
-/// Timestamps (RFC 7323), padded.
-const TIMESTAMPS: u32 = 12;
-/// What the kernel takes as TCP_MAXSEG: TCP_MIN_MSS to MAX_TCP_WINDOW.
-const MSS: std::ops::RangeInclusive<u32> = 88..=32_767;
 /// Widest window without window scaling.
 const UNSCALED_WINDOW: u32 = 65_535;
 /// The kernel's least retransmission timeout, TCP_RTO_MIN.

@@ -4,6 +4,9 @@ use std::net::IpAddr;
 
 use crate::shared::{xcp_ask, xcp_ask_flags};
 
+/// What a connection goes on with where XCP is not understood, unless another one is named.
+pub const FALLBACK: &str = "cubic";
+
 /// Settings of an endpoint.
 #[derive(Debug, Clone)]
 pub struct EndpointConfig {
@@ -27,7 +30,7 @@ impl Default for EndpointConfig {
     fn default() -> Self {
         Self {
             name: "xcp".into(),
-            fallback: "cubic".into(),
+            fallback: FALLBACK.into(),
             give: Give::All,
             ask: Ask::default(),
             receive_window: 2000,

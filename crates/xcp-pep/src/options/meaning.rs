@@ -151,7 +151,7 @@ impl Options {
     pub fn mss(&self) -> Result<u32> {
         match self.mss {
             None => Ok(0),
-            Some(mss @ 88..=32_767) => Ok(mss),
+            Some(mss) if xcp_linux::MSS.contains(&mss) => Ok(mss),
             Some(mss) => Err(wrong(
                 "mss",
                 format_args!(
