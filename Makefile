@@ -14,7 +14,8 @@ OLDEST_RUST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]' 'bench/*.c' 'fuzz/*.c')
 # Rust of packages outside the workspace, which `cargo fmt --all` does not see.
 OUTSIDE = $(wildcard fuzz/fuzz_targets/*.rs bench/pep/relays/src/*.rs bench/pep/relays/src/bin/*.rs)
-SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/check-types scripts/wheels scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+# Shell programs, by their first line, and what they read in.
+SCRIPTS = $(shell git ls-files '*.sh'; git grep -lI '^.!/' | xargs -r awk 'FNR == 1 && /^.!.*[\/ ](ba|da)?sh( |$$)/ { print FILENAME } { nextfile }')
 
 # What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
 SKIPPED := $(abspath $(TARGET))/skipped
