@@ -57,7 +57,6 @@
 #define XCP_POLICER_STRICT 8 /* both eights */
 
 /* What is kept of a flow. All zero: never used. */
-#define XCP_POLICER_LONGEST_RTT_NS 1000000000ULL
 struct xcp_policed {
     xcp_u64 clock_ns;  /* up to where X has been believed */
     xcp_u64 due_ns;    /* when all that passed would have passed at the rate allowed */

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use xcp_engine::{POLICED_SET_WORDS, POLICER_WORDS, Policer, PolicerConfig, PolicerState};
+use xcp_engine::{POLICER_WORDS, Policer, PolicerConfig, PolicerState};
 
 use crate::error::{Error, Result};
 use crate::programs::router::OpenRouterSkel;
@@ -137,12 +137,6 @@ pub(crate) fn prepare(open: &mut OpenRouterSkel<'_>, police: Option<&Police>) ->
         Error::because(format_args!("cannot make a table for {sets} flows"), e)
     };
     open.maps.policed.set_max_entries(sets).map_err(told)
-}
-
-/// Bytes that a table takes.
-#[must_use]
-pub fn table_bytes(config: &PolicerConfig) -> u64 {
-    u64::from(config.sets()) * (POLICED_SET_WORDS as u64 * 8)
 }
 
 #[cfg(test)]

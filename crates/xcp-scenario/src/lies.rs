@@ -41,11 +41,6 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
         Traffic::Tcp(Tcp { congestion: Congestion::Xcp, wire: WireFormat::Extended, .. }) => {
             of_connection(&fields, &lies)
         }
-        Traffic::Tcp(Tcp { congestion: Congestion::Named(name), wire, .. })
-            if &**name == "xcp-robust" && *wire == WireFormat::Extended =>
-        {
-            of_connection(&fields, &lies)
-        }
         Traffic::Tcp(Tcp { congestion: Congestion::Xcp, .. }) => {
             refuse(
                 "a flow with a classic header cannot lie",

@@ -51,7 +51,6 @@ pub struct Receiver {
     /// Timestamp to echo.
     echo: Nanos,
     bytes: u64,
-    duplicates: u64,
     payload: u32,
     syn_ack_bytes: u16,
     sack_blocks: u8,
@@ -97,7 +96,6 @@ impl Receiver {
             pending: 0,
             echo: 0,
             bytes: config.bytes,
-            duplicates: 0,
             payload: config.payload,
             syn_ack_bytes: config.syn_ack_bytes,
             sack_blocks: config.sack_blocks.min(BLOCKS as u8),
@@ -169,12 +167,9 @@ impl Receiver {
             }
         } else {
             at_once = true;
-            if seq < self.nxt {
-                self.duplicates += 1;
-            } else if seq - self.nxt < HORIZON {
+            if seq >= self.nxt && seq - self.nxt < HORIZON {
                 let early = &mut self.rare.get_or_insert_default().early;
-                let new = early.keep(self.nxt, seq, self.sack_blocks > 0);
-                self.duplicates += u64::from(!new);
+                early.keep(self.nxt, seq, self.sack_blocks > 0);
             }
         }
         if at_once || self.pending >= 2 {
@@ -232,12 +227,6 @@ impl Receiver {
         self.nxt.saturating_mul(u64::from(self.payload)).min(self.bytes)
     }
 
-    /// Segments that arrived more than once.
-    #[must_use]
-    pub fn duplicate_segments(&self) -> u64 {
-        self.duplicates
-    }
-
     fn take_header(&mut self, header: &ForwardHeader) {
         if self.xcp {
             self.feedback.data(header);
@@ -259,19 +248,17 @@ impl Early {
         end
     }
 
-    /// Keeps an out-of-order segment above `nxt`; returns whether it is new.
-    fn keep(&mut self, nxt: u64, seq: u64, sack: bool) -> bool {
+    /// Keeps an out-of-order segment above `nxt`.
+    fn keep(&mut self, nxt: u64, seq: u64, sack: bool) {
         self.highest = self.highest.max(seq + 1);
         self.segments.reserve(nxt, self.highest);
-        let new = self.segments.insert(seq, seq + 1);
-        self.count += new;
+        self.count += self.segments.insert(seq, seq + 1);
         if sack {
             let block = self.block_around(nxt, seq);
             self.retain_blocks(|other| other.1 < block.0 || block.1 < other.0);
             self.blocks.rotate_right(1);
             self.blocks[0] = block;
         }
-        new > 0
     }
 
     /// The whole block that `seq`, just kept, is part of. A block known from before spares looking
