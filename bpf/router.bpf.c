@@ -207,8 +207,8 @@ __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
 
 /* Of all queueing disciplines of a device, how many are looked at for one: those whose numbers have
  * the same hash. */
-/* hash_32 of linux/hash.h, by which the kernel files queueing disciplines in qdisc_hash. */
 #define XCP_DISCIPLINES 16
+/* hash_32 of linux/hash.h, by which the kernel files queueing disciplines in qdisc_hash. */
 #define XCP_QDISC_BUCKET(handle) ((__u32)((handle)*0x61c88647U) >> 28)
 
 /* Bytes that wait in the queue of XCP's class, or at the device where somebody has taken that

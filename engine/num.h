@@ -21,8 +21,9 @@
 
 #define XCP_Q20_MAX ((1ULL << 62) - 1) /* two of them add up without overflow, signed too */
 
-/* m * 2^e; m has bit 31 set, or is 0 and then e means nothing. */
 #define XCP_LEAST_E (-4096)
+
+/* m * 2^e; m has bit 31 set, or is 0 and then e means nothing. */
 struct xcp_num {
     xcp_u32 m;
     xcp_s32 e;

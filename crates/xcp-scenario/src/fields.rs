@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value of a key, or `default` if it is absent or wrong (then a fault has been reported).
+    /// The value of a key; `None` if it is absent or wrong (then a fault has been reported).
     pub fn text(&self, name: &str) -> Option<String> {
         let item = self.item(name)?;
         match &item.value {
@@ -433,7 +433,7 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// `Some(None)` is explicitly unlimited.
+    /// Bytes of a buffer; `None` if it is unlimited, absent or wrong.
     pub fn buffer(&self, name: &str) -> Option<u64> {
         match &self.item(name)?.value {
             Value::Text(text) if text == "unlimited" => None,

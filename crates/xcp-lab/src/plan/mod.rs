@@ -181,8 +181,7 @@ pub(crate) struct Line {
     /// By when a frame is sent, in the scenario's time.
     pub delays: Steps,
     pub losses: Vec<Loss>,
-    /// Number of the stream the losses are drawn from: losses before the queue and after it are
-    /// independent.
+    /// Whether it leads to the queue, and has the losses before it; else it leads away from it.
     pub before_queue: bool,
     pub blackouts: Vec<Period>,
     /// Whether the line is queue and transmitter, too (RED, which the kernel may lack).

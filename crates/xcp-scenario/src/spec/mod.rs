@@ -120,9 +120,11 @@ impl Spec {
 
 /// Marks keys without a default.
 pub(crate) const REQUIRED: &str = "required";
-/// Steps of a link, or the name of a trace that has them.
+/// How long the run lasts; also where a trace ends.
 pub(crate) const DURATION: &str = "duration";
+/// Steps of a link, or the name of a trace that has them.
 pub(crate) const RATE_CHANGES: &str = "rate-changes";
+/// The same for its delay.
 pub(crate) const DELAY_CHANGES: &str = "delay-changes";
 
 const fn key(

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::Printer;
 
-/// Exit status of what the system does not allow or lacks.
+/// What the system does not allow or lacks.
 impl From<xcp_linux::Error> for Failure {
     fn from(error: xcp_linux::Error) -> Self {
         Self::new(error)
