@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pyo3::prelude::*;
+use xcp_model::Congestion;
 use xcp_scenario::{Loaded, Overrides, load_with_origins, variant_names};
 
 use crate::errors;
@@ -30,7 +31,7 @@ pub fn load_for_kernel(
     // What the lab lacks it says itself, and better.
     let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .unwrap_or_default();
-    let names = names.split_whitespace().map(str::to_owned).collect();
+    let names = Congestion::of_kernel(&names);
     read(name, text, settings, variants, Overrides::none().on_kernel(names))
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use xcp_model::Congestion;
 
 use crate::plan::Machine;
 use crate::{LabError, Options};
@@ -14,12 +15,7 @@ const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 pub(crate) fn congestions() -> Result<Vec<String>, LabError> {
     let text = fs::read_to_string(CONGESTIONS)
         .map_err(|why| LabError::missing(format_args!("cannot read {CONGESTIONS}: {why}")))?;
-    // Other labs' are theirs.
-    Ok(text
-        .split_whitespace()
-        .filter(|name| !name.starts_with(crate::xcp::PREFIX))
-        .map(str::to_owned)
-        .collect())
+    Ok(Congestion::of_kernel(&text))
 }
 
 /// This machine.

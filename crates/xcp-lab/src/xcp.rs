@@ -10,16 +10,13 @@ use xcp_linux::endpoint::{self, Agreement, Ask, EndpointConfig, FALLBACK, Give};
 use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::router::{self, Hook};
 use xcp_model::units::Nanos;
-use xcp_model::{self as model, LossResponse, Tcp, Unclaimed, WireFormat, XcpSender};
+use xcp_model::{self as model, Congestion, LossResponse, Tcp, Unclaimed, WireFormat, XcpSender};
 
 use crate::LabError;
 use crate::home::Home;
 use crate::plan::{DeviceId, Plan};
 use crate::site::Site;
 
-/// How the names of labs' congestion controls begin: they are global to the machine, and this lab
-/// may not be the only one.
-pub(crate) const PREFIX: &str = "xcp_lab";
 /// The id of every host's own access link: no router of ours has it (they draw theirs), and a host
 /// never hears another's.
 const ACCESS_ID: u32 = 0xacce_5511;
@@ -67,7 +64,7 @@ impl Endpoint {
         devices: &[DeviceId],
         window: u32,
     ) -> Result<Self, LabError> {
-        let name = format!("{PREFIX}{}", std::process::id());
+        let name = format!("{}{}", Congestion::OF_LABS, std::process::id());
         let config = EndpointConfig {
             name,
             fallback: FALLBACK.into(),

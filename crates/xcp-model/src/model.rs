@@ -451,6 +451,24 @@ pub enum Congestion {
 }
 
 impl Congestion {
+    /// How the names of labs' own begin: they are global to the machine, and a lab may not be the
+    /// only one on it.
+    pub const OF_LABS: &'static str = "xcp_lab";
+
+    /// Names of a kernel's congestion controls that a scenario may name, of its list
+    /// (/proc/sys/net/ipv4/tcp_available_congestion_control): all but those of labs.
+    ///
+    /// ```
+    /// use xcp_model::Congestion;
+    ///
+    /// assert_eq!(Congestion::of_kernel("reno cubic xcp_lab4711\n"), ["reno", "cubic"]);
+    /// ```
+    #[must_use]
+    pub fn of_kernel(list: &str) -> Vec<String> {
+        let names = list.split_whitespace().filter(|name| !name.starts_with(Self::OF_LABS));
+        names.map(str::to_owned).collect()
+    }
+
     /// What it is called, by scenarios and by Linux.
     #[must_use]
     pub fn name(&self) -> &str {
