@@ -59,18 +59,8 @@ pub fn run(
 ) -> PyResult<Runs> {
     let mut loaded = load(name, text, settings, &variants)?;
     xcp_scenario::keep_series(&mut loaded, series);
-    let mut jobs = jobs.clamp(1, loaded.len().max(1));
-    if let Some(available) = xcp_sweep::memory::available() {
-        let mut together: u128 = 0;
-        for one in &loaded {
-            let need = xcp_scenario::check(&one.scenario, &one.origins, available)
-                .map_err(errors::scenario)?;
-            together += need.bytes;
-        }
-        if together > u128::from(available) {
-            jobs = 1;
-        }
-    }
+    let jobs =
+        xcp_sweep::memory::fitting(&loaded, jobs.min(loaded.len())).map_err(errors::scenario)?;
     let scenarios: Vec<Scenario> = loaded.into_iter().map(|one| one.scenario).collect();
     let runs = py.detach(|| simulate(&scenarios, threads, jobs, progress.as_ref()))?;
     let source = Source { name: name.to_owned(), text: text.to_owned() };

@@ -9,7 +9,6 @@ use std::thread;
 use xcp_model::Scenario;
 use xcp_model::run::{Observer, Run};
 use xcp_model::units::Nanos;
-use xcp_scenario::{Loaded, check};
 
 use crate::cli::Backend;
 use crate::failure::Failure;
@@ -32,26 +31,6 @@ impl Observer for Watch<'_> {
             ControlFlow::Continue(())
         }
     }
-}
-
-/// Refuses scenarios that do not fit into memory. Returns how many may run at a time so that they
-/// fit together.
-pub fn fitting<'a>(
-    loaded: impl Iterator<Item = &'a Loaded>,
-    jobs: usize,
-) -> Result<usize, Failure> {
-    let Some(available) = xcp_sweep::memory::available() else { return Ok(jobs) };
-    let mut needs: Vec<u128> = Vec::new();
-    for one in loaded {
-        needs.push(check(&one.scenario, &one.origins, available)?.bytes);
-    }
-    needs.sort_unstable_by(|a, b| b.cmp(a));
-    let mut together = 0;
-    let fit = needs.iter().take_while(|&&bytes| {
-        together += bytes;
-        together <= u128::from(available)
-    });
-    Ok(fit.count().clamp(1, jobs.max(1)))
 }
 
 /// How many runs at a time: what was asked for, or one per processor.

@@ -9,7 +9,7 @@ use xcp_report::files::Staged;
 use xcp_report::{Source, human, json, table, verdict_table};
 use xcp_scenario::rewrite::{as_toml, rewrite};
 use xcp_scenario::{Loaded, Overrides, load_with_origins, read_text};
-use xcp_sweep::chosen_variants;
+use xcp_sweep::{chosen_variants, memory};
 
 use crate::backend::tell_notes;
 use crate::batch;
@@ -67,7 +67,7 @@ pub fn carry_out(arguments: &WhatIsRun, series: bool) -> Result<Carried, Failure
         sources.push(Source { name: file.display().to_string(), text });
     }
     arguments.on.check()?;
-    let jobs = batch::fitting(loaded.iter(), arguments.on.jobs(batch::jobs(arguments.jobs)))?;
+    let jobs = memory::fitting(&loaded, arguments.on.jobs(batch::jobs(arguments.jobs)))?;
     interrupt::listen()?;
     let scenarios: Vec<Scenario> = loaded.into_iter().map(|l| l.scenario).collect();
     let mut runs: Vec<Run> = Vec::new();

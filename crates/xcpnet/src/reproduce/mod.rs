@@ -12,6 +12,7 @@ mod told;
 mod work;
 
 use xcp_report::files::Staged;
+use xcp_sweep::memory;
 
 use crate::backend::tell_notes;
 use crate::batch;
@@ -60,7 +61,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     if let Some(staged) = &staged {
         interrupt::forget_on_exit(staged.temporary());
     }
-    let jobs = batch::fitting(loaded.iter(), arguments.on.jobs(batch::jobs(arguments.jobs)))?;
+    let jobs = memory::fitting(&loaded, arguments.on.jobs(batch::jobs(arguments.jobs)))?;
     drop(loaded);
     interrupt::listen()?;
 
