@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use xcp_model::run::Summary;
+use xcp_model::run::{FlowSummary, Summary};
 
 use crate::grid::{Align, Grid};
 use crate::human;
@@ -94,10 +94,9 @@ impl SweepTable {
             spread.drops.add(link.drops as f64);
         }
         at.jain.add(summary.jain);
-        if !summary.flows.is_empty() {
-            at.goodput.add(
-                summary.flows.iter().map(|f| f.goodput).sum::<f64>() / summary.flows.len() as f64,
-            );
+        let goodputs: Vec<f64> = summary.flows.iter().filter_map(FlowSummary::goodput).collect();
+        if !goodputs.is_empty() {
+            at.goodput.add(goodputs.iter().sum::<f64>() / goodputs.len() as f64);
         }
     }
 
@@ -133,7 +132,11 @@ impl SweepTable {
                 row.push(link.drops.show("", human::number));
             }
             row.push(point.jain.show("", human::index));
-            row.push(point.goodput.show(&format!(" {unit}"), |x| human::fixed(x / divisor)));
+            if point.goodput.count == 0 {
+                row.push("–".to_owned());
+            } else {
+                row.push(point.goodput.show(&format!(" {unit}"), |x| human::fixed(x / divisor)));
+            }
             grid.push(row);
         }
         let several = self.points.iter().any(|p| p.jain.count > 1);

@@ -15,7 +15,7 @@ use xcp_report::csv::{self, Kind};
 use xcp_report::parquet::Cell;
 use xcp_report::sweep::{Entry, TABLES, Tables};
 use xcp_report::table::band;
-use xcp_report::{columns, json, table, verdict_table};
+use xcp_report::{SweepTable, columns, json, table, verdict_table};
 
 fn three(flows: usize) -> Vec<Run> {
     [Manner::Xcp, Manner::DropTail, Manner::Red].map(|m| run(m, flows)).into()
@@ -68,6 +68,23 @@ fn numbers_are_those_of_the_flows_that_were_active() {
         flow.active = false;
     }
     assert!(row(&table(&runs, 100), "median of 0").contains('–'));
+}
+
+#[test]
+fn a_sweep_takes_its_mean_over_the_flows_that_were_active() {
+    let mut summary = run(Manner::Xcp, 4).summary;
+    for flow in &mut summary.flows {
+        flow.goodput = 2e6;
+    }
+    let mut table = SweepTable::new(vec!["rate".into()], 9);
+    (summary.flows[3].active, summary.flows[3].goodput) = (false, 0.0);
+    table.add(0, || vec!["some".into()], &summary);
+    summary.flows.iter_mut().for_each(|flow| flow.active = false);
+    table.add(1, || vec!["none".into()], &summary);
+    let text = table.render(200);
+    let last = |word: &str| text.lines().find(|line| line.contains(word)).unwrap().trim();
+    assert!(last("some").ends_with("2.00 Mbit/s"), "{text}");
+    assert!(last("none").ends_with('–'), "{text}");
 }
 
 #[test]
