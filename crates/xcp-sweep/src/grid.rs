@@ -5,10 +5,12 @@
 //! The seed changes fastest, then the variant, then the last setting; the first setting changes
 //! slowest.
 
+use xcp_law::list;
+use xcp_law::text::split_path;
 use xcp_report::parquet::ColumnKind;
 use xcp_report::sweep::{self, Value};
 
-use crate::lists::{self, Seeds};
+use crate::seeds::Seeds;
 
 /// At most this many runs: each takes eight bytes of memory, and more than this is a slip of the
 /// pen.
@@ -62,7 +64,7 @@ pub struct Place {
 /// What is typed wrongly.
 pub(crate) fn axes(settings: &[(String, String)]) -> Result<Vec<Axis>, String> {
     let read = |(path, text): &(String, String)| {
-        let written = lists::values(text).map_err(|what| fault(path, text, &what))?;
+        let written = list::values(text).map_err(|what| fault(path, text, &what))?;
         Ok((path.clone(), text.clone(), written))
     };
     checked(settings.iter().map(read).collect::<Result<_, String>>()?)
@@ -131,19 +133,11 @@ fn in_base_units(path: &str, written: &[String]) -> Option<(String, Vec<Value>)>
 
 /// A path without needless quotes and spaces, so that the same path is the same text.
 fn canonical(path: &str) -> String {
-    let path = path.trim();
-    let mut parts = vec![String::new()];
-    let mut quoted = false;
-    for c in path.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            '.' if !quoted => parts.push(String::new()),
-            c => parts.last_mut().expect("there is always one").push(c),
-        }
-    }
+    // What is no path the reader will refuse.
+    let Some(parts) = split_path(path) else { return path.trim().to_owned() };
     let quote =
         |part: &String| if part.contains('.') { format!("\"{part}\"") } else { part.clone() };
-    if quoted { path.to_owned() } else { parts.iter().map(quote).collect::<Vec<_>>().join(".") }
+    parts.iter().map(quote).collect::<Vec<_>>().join(".")
 }
 
 impl Grid {

@@ -44,18 +44,18 @@ mod error;
 pub mod fingerprint;
 pub mod grid;
 pub mod journal;
-mod lists;
 pub mod manifest;
 pub mod memory;
 pub mod merge;
 mod scenarios;
+mod seeds;
 mod sweep;
 pub mod tables;
 pub mod work;
 
 pub use error::Error;
-pub use lists::MAX_SEED;
 pub use scenarios::{Ready, Scenarios};
+pub use seeds::MAX_SEED;
 pub use sweep::{Description, Sweep, chosen_variants};
 
 /// Tells apart simulators that may give other results.

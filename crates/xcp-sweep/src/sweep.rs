@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use xcp_law::list;
 use xcp_report::parquet::Said;
 use xcp_scenario::variant_names;
 
 use crate::BUILD;
 use crate::error::Error;
 use crate::grid::{self, Grid};
-use crate::lists::{self, Seeds};
 use crate::scenarios::Scenarios;
+use crate::seeds::Seeds;
 
 /// What a sweep is: two are the same if and only if all of this is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,7 +108,7 @@ impl Sweep {
         variants: &[String],
     ) -> Result<Self, Error> {
         for (path, values) in settings {
-            lists::distinct(values)
+            list::distinct(values)
                 .map_err(|what| Error::refused(format!("the setting {path}: {what}")))?;
         }
         Self::new(path, text, grid::axes_of(settings), seeds, variants)
