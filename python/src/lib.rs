@@ -21,6 +21,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<sweep::Plan>()?;
     m.add_class::<table::Table>()?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
+    m.add_function(wrap_pyfunction!(scenario::read_traces, m)?)?;
     m.add_function(wrap_pyfunction!(scenario::with_traces, m)?)?;
     m.add_function(wrap_pyfunction!(scenario::variants, m)?)?;
     m.add_function(wrap_pyfunction!(scenario::check, m)?)?;

@@ -48,10 +48,22 @@ fn read(
     load_with_origins(path, text, &overrides).map_err(errors::scenario)
 }
 
-/// The text of a file with the traces that it names, which lie beside it, written out as lists.
+/// The traces that the text of a file names, which lie beside it: their names and contents.
 #[pyfunction]
-pub fn with_traces(name: &str, text: String) -> PyResult<String> {
-    xcp_scenario::with_traces(Path::new(name), text).map_err(errors::scenario)
+pub fn read_traces(name: &str, text: &str) -> PyResult<Vec<(String, String)>> {
+    xcp_scenario::read_traces(Path::new(name), text).map_err(errors::scenario)
+}
+
+/// The text with these traces written out as lists, for the longest duration that it or a setting
+/// has.
+#[pyfunction]
+pub fn with_traces(
+    name: &str,
+    text: String,
+    settings: Settings,
+    traces: Vec<(String, String)>,
+) -> PyResult<String> {
+    xcp_scenario::with_traces(Path::new(name), text, &settings, &traces).map_err(errors::scenario)
 }
 
 /// The names of a text's variants; one empty name if it has none.

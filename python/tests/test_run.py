@@ -49,6 +49,17 @@ def test_a_file_may_name_a_trace(cli: str, tmp_path: Path) -> None:
     expected = subprocess.run([cli, "run", path, "--json"], check=True, capture_output=True).stdout
     assert xcpnet.run(path, series=False).json().encode() == expected
 
+    # A longer run needs more of the trace, even where the file is no longer.
+    longer = [cli, "run", path, "--json", "--set", "duration=9s"]
+    expected = subprocess.run(longer, check=True, capture_output=True).stdout
+    scenario = xcpnet.Scenario(path)
+    (tmp_path / "down.trace").unlink()
+    scenario = pickle.loads(pickle.dumps(scenario))
+    assert xcpnet.run(scenario.set({"duration": "9s"}), series=False).json().encode() == expected
+    swept = xcpnet.sweep(xcpnet.Sweep(scenario, {"duration": ["9s"]}), out=tmp_path / "swept")
+    goodput = json.loads(expected.splitlines()[0])["flows"][0]["goodput_bps"]
+    assert swept.flows.column("goodput_bps")[0] == goodput
+
 
 def test_settings_seed_and_variants_are_those_of_the_command_line(cli: str, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SMALL)

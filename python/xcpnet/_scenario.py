@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Union
 
@@ -12,6 +12,7 @@ from . import _native, _toml
 from ._network import Network
 
 Settings = tuple[tuple[str, str], ...]
+Traces = tuple[tuple[str, str], ...]  # what the text calls them, and what is in them
 
 
 class Scenario:
@@ -36,7 +37,8 @@ class Scenario:
     name: str
     """The file's name, for messages."""
     text: str
-    """The file's text, with its traces written out for its `duration`, and without the settings."""
+    """The file's text without the settings; its traces are written out for the longest `duration`
+    that it or a setting has."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if isinstance(path, Mapping):
@@ -51,37 +53,52 @@ class Scenario:
                     "takes it"
                 ) from None
             raise
-        self._fill(name, _native.with_traces(name, text), (), ())
+        self._fill(name, text, tuple(_native.read_traces(name, text)), (), ())
 
-    def _fill(self, name: str, text: str, settings: Settings, only: tuple[str, ...]) -> None:
-        self.name, self.text, self._settings, self._only = name, text, settings, only
-        self.title = _native.check(name, text, list(settings), list(only))
+    def _fill(
+        self, name: str, plain: str, traces: Traces, settings: Settings, only: tuple[str, ...]
+    ) -> None:
+        self.name, self._plain, self._traces = name, plain, traces
+        self._settings, self._only = settings, only
+        self.text = self._written(settings)
+        self.title = _native.check(name, self.text, list(settings), list(only))
+
+    def _written(self, settings: Iterable[tuple[str, str]]) -> str:
+        """The text with its traces long enough for any of these settings."""
+        if not self._traces:
+            return self._plain
+        return _native.with_traces(self.name, self._plain, list(settings), list(self._traces))
 
     @classmethod
-    def _make(cls, name: str, text: str, settings: Settings, only: tuple[str, ...]) -> Scenario:
+    def _make(
+        cls, name: str, plain: str, traces: Traces, settings: Settings, only: tuple[str, ...]
+    ) -> Scenario:
         made = cls.__new__(cls)
-        made._fill(name, text, settings, only)
+        made._fill(name, plain, traces, settings, only)
         return made
+
+    def _with(self, settings: Settings, only: tuple[str, ...]) -> Scenario:
+        return self._make(self.name, self._plain, self._traces, settings, only)
 
     @classmethod
     def from_text(cls, text: str, name: str = "scenario.toml") -> Scenario:
         """A scenario from a TOML text."""
-        return cls._make(name, text, (), ())
+        return cls._make(name, text, (), (), ())
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], name: str = "scenario.toml") -> Scenario:
         """A scenario from a dict with the keys that a file has."""
-        return cls._make(name, _toml.document(content), (), ())
+        return cls._make(name, _toml.document(content), (), (), ())
 
     def set(self, settings: Mapping[str, Any]) -> Scenario:
         """The same scenario with settings changed, as by ``--set PATH=VALUE``."""
         more = tuple((path, _toml.setting(path, value)) for path, value in settings.items())
-        return self._make(self.name, self.text, self._settings + more, self._only)
+        return self._with(self._settings + more, self._only)
 
     def with_seed(self, seed: int) -> Scenario:
         """The same scenario with another seed."""
         kept = tuple(one for one in self._settings if one[0] != "seed")
-        return self._make(self.name, self.text, (*kept, ("seed", str(seed))), self._only)
+        return self._with((*kept, ("seed", str(seed))), self._only)
 
     def only(self, *variants: str) -> Scenario:
         """The same scenario with only these of its variants."""
@@ -89,7 +106,7 @@ class Scenario:
         for name in variants:
             if name not in there:
                 raise ValueError(f"no variant {name!r}; there are {there}")
-        return self._make(self.name, self.text, self._settings, variants)
+        return self._with(self._settings, variants)
 
     @property
     def variants(self) -> list[str]:
@@ -136,7 +153,7 @@ class Scenario:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.name, self.text, self._settings, self._only)
+        return (self.name, self._plain, self._traces, self._settings, self._only)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Scenario._make, self._key())

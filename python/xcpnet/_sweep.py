@@ -80,9 +80,10 @@ class Sweep:
         return self._plan(shards, seconds, False)
 
     def _plan(self, shards: int | None, seconds: float, check: bool) -> Plan:
-        what = self.scenario
+        name = self.scenario.name
+        text = self.scenario._written((path, one) for path, all in self.settings for one in all)
         return Plan.make(
-            what.name, what.text, self.settings, self.seeds, self.variants, shards, seconds, check
+            name, text, self.settings, self.seeds, self.variants, shards, seconds, check
         )
 
     def __repr__(self) -> str:

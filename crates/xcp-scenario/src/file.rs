@@ -132,15 +132,7 @@ pub fn variant_names(text: &str) -> Vec<String> {
 /// # Errors
 /// That the file or a trace cannot be read, is a directory, or is not UTF-8.
 pub fn read_text(path: &Path, settings: &[(String, String)]) -> Result<String, ScenarioError> {
-    traces::written_out(path, plain_text(path)?, settings)
-}
-
-/// [`read_text`] for a text that has been read already, and a path of which traces are beside it.
-///
-/// # Errors
-/// That a trace cannot be read.
-pub fn with_traces(path: &Path, text: String) -> Result<String, ScenarioError> {
-    traces::written_out(path, text, &[])
+    traces::from_files(path, plain_text(path)?, settings)
 }
 
 /// The content of a file.

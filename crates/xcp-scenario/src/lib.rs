@@ -59,10 +59,10 @@ mod workload;
 pub use error::{Problem, ScenarioError};
 pub use file::{
     Loaded, Overrides, keep_series, load, load_file, load_with_origins, read_text, variant_names,
-    with_traces,
 };
 pub use footprint::{Footprint, Origins, check, footprint};
 pub use links::DEFAULT_LIMIT_PACKETS;
 pub use plan::{Plan, QuickPlan, plan};
 pub use schema::{reference_tables, schema};
 pub use spec::{CONGESTIONS, QUEUES};
+pub use traces::{read_traces, with_traces};

@@ -2,13 +2,15 @@
 //! `delay-changes` of a link may be the name of a file instead of a list. What such a file says is
 //! `trace.rs`'s business.
 
-use std::path::{Component, Path};
+use std::fmt::Display;
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Issue, ScenarioError, Source, Span};
 use crate::spec::{DELAY_CHANGES, DURATION, RATE_CHANGES};
 use crate::trace::{self, Trace};
 use crate::tree::{self, Entry, Table, Value};
 use xcp_law::quantity;
+use xcp_law::text::split_path;
 use xcp_model::units::Nanos;
 
 /// A trace is read into memory and written out as text.
@@ -21,16 +23,20 @@ struct Named {
     file: String,
 }
 
+/// What is wrong, and what would be right.
+type Wrong = (String, &'static str);
+
 /// The text with every list in the place of the name of its trace, on the same line: for the longest
-/// `duration` in the text or in `settings`, which may have several, with commas between. A text that
-/// is not TOML is left alone: whoever reads it will tell.
+/// `duration` in the text or in `settings`, which may have several, as a sweep's do. What is in a
+/// file `content` says. A text that is not TOML is left alone: whoever reads it will tell.
 ///
 /// # Errors
 /// Everything that is wrong with the traces.
-pub(crate) fn written_out(
+fn written_out(
     path: &Path,
     text: String,
     settings: &[(String, String)],
+    mut content: impl FnMut(&str) -> Result<String, Wrong>,
 ) -> Result<String, ScenarioError> {
     let (root, syntax) = tree::parse(&text);
     if !syntax.is_empty() {
@@ -43,13 +49,11 @@ pub(crate) fn written_out(
     }
     // Without one there is nothing to run, which is told when the text is read: a first step is
     // enough for that.
-    let set = settings.iter().filter(|(key, _)| key == DURATION);
-    let set = set.flat_map(|(_, values)| values.split(',')).map(time_of).max().unwrap_or(0);
-    let duration = longest(&root).max(set).max(1);
+    let duration = longest(&root).max(longest_set(settings)).max(1);
     let (mut out, mut written_to, mut issues) = (String::new(), 0, Vec::new());
     named.sort_by_key(|name| name.span);
     for name in named {
-        match list(path, &name, duration) {
+        match content(&name.file).and_then(|content| list(path, &name, &content, duration)) {
             Ok(list) => {
                 out.push_str(&text[written_to..name.span.start]);
                 out.push_str(&list);
@@ -68,8 +72,68 @@ pub(crate) fn written_out(
     Ok(out)
 }
 
+/// [`written_out`] with the files that are beside the text's.
+///
+/// # Errors
+/// Everything that is wrong with the traces.
+pub(crate) fn from_files(
+    path: &Path,
+    text: String,
+    settings: &[(String, String)],
+) -> Result<String, ScenarioError> {
+    written_out(path, text, settings, |file| read(path, file))
+}
+
+/// The traces that a text names, which are beside its file: their names and what is in them. For
+/// [`with_traces`], wherever that is asked later.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub fn read_traces(path: &Path, text: &str) -> Result<Vec<(String, String)>, ScenarioError> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    written_out(path, text.to_owned(), &[], |file| {
+        let content = read(path, file)?;
+        if found.iter().all(|(name, _)| name != file) {
+            found.push((file.to_owned(), content.clone()));
+        }
+        Ok(content)
+    })?;
+    Ok(found)
+}
+
+/// A text with these traces written into it as the lists of steps that they come to, for a run as
+/// long as the text, or one of `settings`, says.
+///
+/// # Errors
+/// That a trace is not among them, or is wrong.
+pub fn with_traces(
+    path: &Path,
+    text: String,
+    settings: &[(String, String)],
+    traces: &[(String, String)],
+) -> Result<String, ScenarioError> {
+    written_out(path, text, settings, |file| {
+        let found =
+            traces.iter().find(|(name, _)| name == file).map(|(_, content)| content.clone());
+        let lacking = || (format!("there is no trace `{file}`"), "read it with the scenario file");
+        found.ok_or_else(lacking)
+    })
+}
+
 fn time_of(text: &str) -> Nanos {
-    quantity::time(text.trim().trim_matches('"')).unwrap_or(0)
+    quantity::time(text).unwrap_or(0)
+}
+
+/// The longest duration that is set; what is set wrongly is told when it is read.
+fn longest_set(settings: &[(String, String)]) -> Nanos {
+    let path = Some(vec![DURATION.to_owned()]);
+    let set = settings.iter().filter(|(key, _)| split_path(key) == path);
+    let values = set.flat_map(|(_, values)| xcp_law::list::values(values).unwrap_or_default());
+    let time = |value: String| match tree::parse_value(&value, 0, 0).value {
+        Value::Text(text) => time_of(&text),
+        _ => 0,
+    };
+    values.map(time).max().unwrap_or(0)
 }
 
 /// The longest duration of the file, of its variants and of `quick`: the key has this name nowhere
@@ -113,41 +177,48 @@ fn names(table: &Table, named: &mut Vec<Named>) {
     }
 }
 
-/// The list that a trace comes to, or what is wrong and what would be right.
-fn list(scenario: &Path, name: &Named, duration: Nanos) -> Result<String, (String, &'static str)> {
-    let file = Path::new(&name.file);
+/// Where a trace is.
+fn place(scenario: &Path, file: &str) -> PathBuf {
+    scenario.parent().unwrap_or(Path::new("")).join(file)
+}
+
+fn unread(place: &Path, why: impl Display) -> Wrong {
+    (
+        format!("the trace {} cannot be read: {why}", place.display()),
+        "a trace is either a mahimahi file or a table (CSV); see docs/scenario.md",
+    )
+}
+
+/// What is in the file of a trace.
+fn read(scenario: &Path, name: &str) -> Result<String, Wrong> {
+    let file = Path::new(name);
     // A scenario from somewhere else must not look into files that are none of its business.
     let below = file.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-    if !below || name.file.is_empty() {
+    if !below || name.is_empty() {
         return Err((
-            format!(
-                "`{}` is neither beside the scenario file nor in a directory below it",
-                name.file
-            ),
+            format!("`{name}` is neither beside the scenario file nor in a directory below it"),
             "write the name of a file there, or a list of steps",
         ));
     }
-    let place = scenario.parent().unwrap_or(Path::new("")).join(file);
-    let unread = |why: String| {
-        (
-            format!("the trace {} cannot be read: {why}", place.display()),
-            "a trace is either a mahimahi file or a table (CSV); see docs/scenario.md",
-        )
-    };
-    let told = |why: std::io::Error| unread(why.to_string());
-    let about = std::fs::metadata(&place).map_err(told)?;
+    let place = place(scenario, name);
+    let about = std::fs::metadata(&place).map_err(|why| unread(&place, why))?;
     if !about.is_file() {
-        return Err(unread("it is not a file".into()));
+        return Err(unread(&place, "it is not a file"));
     }
     if about.len() > MOST_BYTES {
-        return Err(unread(format!("it has more than {} MB", MOST_BYTES >> 20)));
+        return Err(unread(&place, format_args!("it has more than {} MB", MOST_BYTES >> 20)));
     }
-    let text = std::fs::read_to_string(&place).map_err(told)?;
-    let Trace { rates, delays } = trace::read(&text, duration).map_err(unread)?;
+    std::fs::read_to_string(&place).map_err(|why| unread(&place, why))
+}
+
+/// The list that a trace comes to.
+fn list(scenario: &Path, name: &Named, content: &str, duration: Nanos) -> Result<String, Wrong> {
+    let wrong = |why: String| unread(&place(scenario, &name.file), why);
+    let Trace { rates, delays } = trace::read(content, duration).map_err(wrong)?;
     let (list, what) = if name.key == RATE_CHANGES {
         (if rates.is_empty() { None } else { Some(trace::rates_toml(&rates)) }, "rates")
     } else {
         (if delays.is_empty() { None } else { Some(trace::delays_toml(&delays)) }, "delays")
     };
-    list.ok_or_else(|| unread(format!("it contains no {what}")))
+    list.ok_or_else(|| wrong(format!("it contains no {what}")))
 }

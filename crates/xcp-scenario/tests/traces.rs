@@ -115,6 +115,8 @@ fn a_trace_lasts_as_long_as_the_longest_run() {
     assert_eq!(last(&of_length("8ms"), &[]), 6);
     assert_eq!(last(&of_length("8ms"), &[("duration", "16ms")]), 14);
     assert_eq!(last(&of_length("8ms"), &[("duration", "3ms,12ms"), ("seed", "20s")]), 10);
+    assert_eq!(last(&of_length("8ms"), &[("duration", "4ms..16ms:4ms")]), 14, "a range");
+    assert_eq!(last(&of_length("8ms"), &[(" duration", "'12ms'")]), 10, "as the reader has it");
     let variant = of_length("8ms").replace("set = {", "set = { duration = \"20ms\",");
     assert_eq!(last(&variant, &[]), 18);
     // What is wrong is said of the duration, not of the trace.
