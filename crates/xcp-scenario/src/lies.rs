@@ -3,7 +3,7 @@
 
 use crate::fields::Fields;
 use crate::spec::LIES;
-use xcp_model::{Claim, Congestion, Lies, Tcp, Traffic, WireFormat};
+use xcp_model::{Claim, Congestion, Lies, Tcp, Traffic, WireFormat, XcpSender};
 
 /// What datagrams may say.
 const OF_DATAGRAMS: &[&str] = &["rtt", "window", "asks", "link", "forged"];
@@ -38,8 +38,20 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
     };
     match traffic {
         Traffic::Udp(_) => of_datagrams(&fields, &lies),
-        Traffic::Tcp(Tcp { congestion: Congestion::Xcp, wire: WireFormat::Extended, .. }) => {
-            of_connection(&fields, &lies)
+        Traffic::Tcp(Tcp {
+            congestion: Congestion::Xcp,
+            wire: WireFormat::Extended,
+            xcp_sender,
+            ..
+        }) => {
+            of_connection(&fields, &lies);
+            if *xcp_sender == XcpSender::Robust && lies.cwnd.is_some() {
+                fields.faults.add(
+                    fields.span_of("cwnd"),
+                    "a robust sender keeps a rate and has no `cwnd` to hold on to",
+                    "write congestion = \"xcp\", or take `cwnd` out",
+                );
+            }
         }
         Traffic::Tcp(Tcp { congestion: Congestion::Xcp, .. }) => {
             refuse(

@@ -312,6 +312,10 @@ fn bad_files() {
             "a window that is kept and moved",
             lies("{ cwnd = 20, decreases = \"0x\", returns = \"1mbit\" }"),
         ),
+        (
+            "a window that a robust sender keeps",
+            with("\"reno\"", "\"xcp-robust\"\nlies = { cwnd = 20 }"),
+        ),
         ("a window of nothing that is kept", lies("{ cwnd = 0 }")),
         ("feedback of nothing returned", lies("{ returns = \"0bit\" }")),
         ("a connection that forges addresses", lies("{ forged = true }")),

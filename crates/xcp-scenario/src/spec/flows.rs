@@ -309,7 +309,8 @@ pub(crate) static LIES: Spec = Spec {
             "by feedback",
             "80",
             "The window, in packets, that the sender keeps regardless of feedback and losses. It \
-             asks for the most that a header can express.",
+             asks for the most that a header can express. Not with `xcp-robust`, whose state is a \
+             rate.",
         ),
         key(
             "increases",
