@@ -68,6 +68,8 @@ pub struct Footprint {
     pub bytes: u128,
     /// Packets in queues and on links at once, from above.
     pub packets: u128,
+    /// What of the memory its results keep when the run is over, bytes.
+    pub kept: u128,
     /// Largest part.
     part: Part,
     part_bytes: u128,
@@ -205,9 +207,11 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
         + scenario.flows.len() as u128 * FLOW_SERIES;
     parts.push((Part::Samples, series * bytes_per_series));
     let bytes = parts.iter().map(|(_, b)| *b).sum();
+    let results = parts.iter().filter(|(p, _)| matches!(p, Part::Flows | Part::Samples));
+    let kept = results.map(|(_, b)| *b).sum();
     let (part, part_bytes) =
         parts.into_iter().rev().max_by_key(|(_, b)| *b).unwrap_or((Part::Flows, 0));
-    Footprint { bytes, packets: packets_in_all, part, part_bytes }
+    Footprint { bytes, packets: packets_in_all, kept, part, part_bytes }
 }
 
 /// Estimates the memory of a run, and refuses a scenario that needs more than there is, naming the

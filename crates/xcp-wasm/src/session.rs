@@ -16,7 +16,8 @@ use xcp_report::json::Told;
 use xcp_report::plot::{self, Wanted, figure};
 use xcp_scenario::rewrite::{rewrite, written};
 use xcp_scenario::{
-    CONGESTIONS, Loaded, Overrides, QUEUES, ScenarioError, check, load_with_origins, variant_names,
+    CONGESTIONS, Loaded, Overrides, QUEUES, ScenarioError, check, footprint, load_with_origins,
+    variant_names,
 };
 
 use crate::request::Request;
@@ -349,6 +350,15 @@ fn drawn(
         Ok(loaded) => loaded,
         Err(error) => return wrong(&error),
     };
+    // One after the other, but what comes of each is kept until all are done.
+    let kept = |one: &Loaded| footprint(&one.scenario).kept;
+    let kept_in_all: u128 = loaded.iter().map(kept).sum();
+    for one in &loaded {
+        let others = u64::try_from(kept_in_all - kept(one)).unwrap_or(u64::MAX);
+        if let Err(error) = check(&one.scenario, &one.origins, MEMORY.saturating_sub(others)) {
+            return wrong(&error);
+        }
+    }
     let scenarios: Vec<Scenario> = loaded.into_iter().map(|one| one.scenario).collect();
     if let Err(text) = affordable(&scenarios.iter().collect::<Vec<_>>(), most_hops) {
         return text;

@@ -2,6 +2,7 @@
 //! the command line would have written.
 
 use serde_json::{Value, json};
+use xcp_scenario::{Overrides, footprint, load};
 use xcp_wasm::Session;
 
 const TEXT: &str = r#"title = "Two"
@@ -113,6 +114,19 @@ fn too_much_work_and_too_much_memory_are_refused() {
     let answer = ask(&mut session, &run(&vast, 1e18));
     assert_eq!(answer["ok"], false);
     assert!(answer["problems"][0]["line"].as_u64().unwrap() > 0, "{answer}");
+    let figure = |text: &str| {
+        json!({ "do": "figure", "name": "two.toml", "text": text, "quantity": "cwnd_packets",
+            "link": null, "most_hops": 1e18 })
+    };
+    assert_eq!(ask(&mut session, &figure(&vast))["problems"], answer["problems"]);
+    // Each by itself has room, together they do not.
+    let fine = TEXT.replace("\"100ms\"", "\"800ns\"").replace("\"10mbit\"", "\"1kbit\"");
+    let needed = load("two.toml".as_ref(), &fine, &Overrides::none()).unwrap();
+    let needed: Vec<u128> = needed.iter().map(|one| footprint(one).bytes >> 20).collect();
+    assert!(needed.iter().all(|mb| *mb < 700) && needed.iter().sum::<u128>() > 800, "{needed:?}");
+    let answer = ask(&mut session, &figure(&fine));
+    assert_eq!(answer["ok"], false);
+    assert!(answer["text"].as_str().unwrap().contains("of memory"), "{answer}");
     for request in [json!({ "do": "nothing" }), json!(3), json!({ "do": "csv", "table": "links" })]
     {
         assert_eq!(ask(&mut session, &request)["ok"], false, "{request}");
