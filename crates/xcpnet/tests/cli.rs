@@ -699,6 +699,14 @@ fn a_table_of_failures() {
     assert!(at("reproduce failures --markdown") < at("failures/01-small"), "{pages}");
     assert!(at("failures/01-small") < at("reproduce beyond --markdown"), "{pages}");
     assert!(at("reproduce beyond --markdown") < at("beyond/01-far"), "{pages}");
+    // So does that of the liars, which is another one.
+    let liars = home.path().join("experiments/liars");
+    fs::create_dir(&liars).unwrap();
+    fs::write(liars.join("01-none.toml"), SMALL).unwrap();
+    let all = ["reproduce", "--experiments", "experiments", "failures", "liars", "--markdown"];
+    let pages = text(&run(0, &all, home.path()).stdout).to_owned();
+    let at = |words: &str| pages.find(words).unwrap_or_else(|| panic!("{words} in\n{pages}"));
+    assert!(at("failures/01-small") < at("reproduce liars --markdown"), "{pages}");
     // What is of no table has no page.
     let none = ["reproduce", "--experiments", "experiments", "fig1", "--markdown"];
     let output = run(2, &none, home.path());

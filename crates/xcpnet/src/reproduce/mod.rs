@@ -126,12 +126,11 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     }
     if arguments.markdown {
         let (rows, lies): (Vec<_>, Vec<_>) = (pages.rows(), lies.into_iter().flatten().collect());
-        let lies_only = rows.is_empty() && !lies.is_empty();
-        printer.text(&if lies_only {
-            liars::document(&lies)
-        } else {
-            failures::document(&rows)
-        })?;
+        let documents = [
+            (!rows.is_empty()).then(|| failures::document(&rows)),
+            (!lies.is_empty()).then(|| liars::document(&lies)),
+        ];
+        printer.text(&documents.into_iter().flatten().collect::<Vec<_>>().join("\n"))?;
     } else if !arguments.json {
         printer.text(&summary(&figures, &counts))?;
     }
