@@ -142,14 +142,8 @@ impl Content<'_> {
                 }
             }
         }
-        let mut taken: Vec<&str> = Vec::new();
-        for (i, source) in self.sources.iter().enumerate() {
-            // Files of the same name from different directories are told apart by their number.
-            let file = source.name.rsplit('/').next().unwrap_or(&source.name);
-            let file =
-                if taken.contains(&file) { format!("{}-{file}", i + 1) } else { file.to_owned() };
+        for (source, file) in self.sources.iter().zip(copies(self.sources)) {
             staged.write(format!("{prefix}{file}"), source.text.as_bytes())?;
-            taken.push(source.name.rsplit('/').next().unwrap_or(&source.name));
         }
         Ok(())
     }
@@ -197,6 +191,19 @@ impl Content<'_> {
     }
 }
 
+/// Names for copies of the files. Those of one name from different directories are told apart by
+/// their number, and by a higher one where a file is called that already.
+fn copies(sources: &[Source]) -> Vec<String> {
+    let mut taken: Vec<String> = Vec::new();
+    for (number, source) in (1..).zip(sources) {
+        let file = source.name.rsplit('/').next().unwrap_or(&source.name);
+        let numbered = (number..).map(|n| format!("{n}-{file}"));
+        let free = std::iter::once(file.to_owned()).chain(numbered).find(|n| !taken.contains(n));
+        taken.extend(free);
+    }
+    taken
+}
+
 /// A name fit for files everywhere: letters, digits, `-` and `_`; never empty, never with a dot in
 /// front.
 fn slug(name: &str) -> String {
@@ -215,6 +222,17 @@ fn slug(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn copies_of_files_have_names_of_their_own() {
+        let named = |names: &[&str]| {
+            let source = |name: &&str| Source { name: (*name).into(), text: String::new() };
+            copies(&names.iter().map(source).collect::<Vec<_>>())
+        };
+        assert_eq!(named(&["a/x.toml", "b/x.toml"]), ["x.toml", "2-x.toml"]);
+        assert_eq!(named(&["x", "b/x", "c/2-x"]), ["x", "2-x", "3-2-x"]);
+        assert_eq!(named(&["x", "3-x", "b/x"]), ["x", "3-x", "4-x"]);
+    }
 
     #[test]
     fn slugs_are_fit_for_files() {
