@@ -1,8 +1,11 @@
 //! Every key of the scenario file in one table: name, what it takes, default, meaning, an example.
-//! The reader, the JSON schema and the tables of `docs/scenario.md` all follow from it, so they
-//! cannot disagree.
+//! The JSON schema, the tables of `docs/scenario.md` and what the reader takes all follow from it,
+//! so they cannot disagree. What holds in a key's absence the reader says itself; a test compares
+//! that with the default as it is written here.
 
 mod claims;
+#[cfg(test)]
+mod defaults;
 mod flows;
 mod links;
 
