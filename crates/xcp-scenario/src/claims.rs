@@ -123,7 +123,8 @@ fn check(fields: &Fields<'_>, at: Span, metric: &str, period: Option<Period>, sc
     }
 }
 
-fn known_variant(fields: &Fields<'_>, name: &str, span: Span, variants: &[String]) {
+/// Reports a name that no variant has.
+pub(crate) fn known_variant(fields: &Fields<'_>, name: &str, span: Span, variants: &[String]) {
     if !variants.iter().any(|v| v == name) {
         let help = suggest(
             name,

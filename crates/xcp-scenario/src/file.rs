@@ -270,18 +270,7 @@ fn variants(root: &Table, faults: &Faults) -> Vec<Variant> {
                 "give each variant a different name",
             );
         }
-        let settings = match fields.item("set") {
-            Some(Item { value: Value::Table(table), .. }) => set::settings(table, faults),
-            Some(other) => {
-                let what = format!(
-                    "`set` takes a table of paths and values, but this is {}",
-                    other.value.kind()
-                );
-                faults.add(other.span, what, "write set = { \"flow.congestion\" = \"newreno\" }");
-                Vec::new()
-            }
-            None => Vec::new(),
-        };
+        let settings = set::settings(&fields, "{ \"flow.congestion\" = \"newreno\" }");
         result.push(Variant {
             name,
             settings,

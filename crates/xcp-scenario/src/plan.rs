@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
+use crate::claims::known_variant;
 use crate::error::{ScenarioError, Source, Span};
 use crate::fields::{Faults, Fields};
 use crate::set::{self, Setting};
 use crate::spec::{FILE, QUICK};
 use crate::tree::{self, Item, Table, Value};
-use xcp_law::text::suggest;
 
 /// Most seeds of a file.
 pub(crate) const MAX_SEEDS: u64 = 1000;
@@ -34,6 +34,8 @@ pub struct QuickPlan {
 /// As the reader of the scenarios needs it.
 #[derive(Debug)]
 pub(crate) struct Read {
+    /// The file's `seed`.
+    first: u64,
     seeds: Option<Vec<u64>>,
     pub quick: Option<ReadQuick>,
 }
@@ -65,16 +67,11 @@ pub fn plan(path: &Path, text: &str) -> Result<Plan, ScenarioError> {
     }
     let faults = Faults::default();
     let read = read(&root, &crate::variant_names(text), &faults);
-    // Faults of other keys are told, too, by whoever reads the scenarios.
-    let unknown = Faults::default();
-    let first = Fields::new(&unknown, &FILE, &root, Span { source: 0, start: 0, end: 0 })
-        .integer("seed")
-        .unwrap_or(1);
     let issues = faults.take();
     if !issues.is_empty() {
         return Err(ScenarioError::from_issues(issues, &sources));
     }
-    let alone = || vec![first];
+    let alone = || vec![read.first];
     let quick =
         read.quick.map(|q| QuickPlan { seeds: q.seeds.unwrap_or_else(alone), skip: q.skip });
     Ok(Plan { seeds: read.seeds.unwrap_or_else(alone), quick })
@@ -82,19 +79,15 @@ pub fn plan(path: &Path, text: &str) -> Result<Plan, ScenarioError> {
 
 /// Reads `seeds` and `quick`.
 pub(crate) fn read(root: &Table, variants: &[String], faults: &Faults) -> Read {
+    // Faults of other keys are told, too, by whoever reads the scenarios.
     let unknown = Faults::default();
     let first = Fields::new(&unknown, &FILE, root, Span { source: 0, start: 0, end: 0 })
         .integer("seed")
         .unwrap_or(1);
     let quick = root.get("quick").and_then(|item| Fields::of(faults, &QUICK, item)).map(|fields| {
         let names = fields.names("variants");
-        for (name, span) in names.iter().flatten().filter(|(name, _)| !variants.contains(name)) {
-            let help = suggest(
-                name,
-                variants.iter().map(String::as_str).filter(|v| !v.is_empty()),
-                "variants",
-            );
-            faults.add(*span, format!("no variant is named `{name}`"), help);
+        for (name, span) in names.iter().flatten() {
+            known_variant(&fields, name, *span, variants);
         }
         if let Some([]) = names.as_deref() {
             faults.add(
@@ -103,18 +96,7 @@ pub(crate) fn read(root: &Table, variants: &[String], faults: &Faults) -> Read {
                 "leave the key out to run all variants, or write skip = true to run none",
             );
         }
-        let settings = match fields.item("set") {
-            Some(Item { value: Value::Table(table), .. }) => set::settings(table, faults),
-            Some(other) => {
-                let what = format!(
-                    "`set` takes a table of paths and values, but this is {}",
-                    other.value.kind()
-                );
-                faults.add(other.span, what, "write set = { duration = \"20s\" }");
-                Vec::new()
-            }
-            None => Vec::new(),
-        };
+        let settings = set::settings(&fields, "{ duration = \"20s\" }");
         ReadQuick {
             variants: names.map(|list| list.into_iter().map(|(name, _)| name).collect()),
             seeds: fields.item("seeds").and_then(|item| seeds(item, first, faults)),
@@ -122,7 +104,7 @@ pub(crate) fn read(root: &Table, variants: &[String], faults: &Faults) -> Read {
             settings,
         }
     });
-    Read { seeds: root.get("seeds").and_then(|item| seeds(item, first, faults)), quick }
+    Read { first, seeds: root.get("seeds").and_then(|item| seeds(item, first, faults)), quick }
 }
 
 /// A number of seeds from `first` on, or a list.

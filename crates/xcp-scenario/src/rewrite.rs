@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use crate::set::name_of;
-use crate::spec::{FILE, FLOW, Kind, LINK, Spec, TCP_ONLY};
+use crate::set::{concerns, name_of};
+use crate::spec::{FILE, FLOW, Kind, LINK, Spec};
 use crate::tree::{self, Entry, Item, Table, Value};
 use xcp_law::text::split_path;
 
@@ -184,12 +184,6 @@ fn targets<'a, 'p>(root: &'a Table, path: &'p [String]) -> Option<Vec<Target<'a,
         .map(|(table, span)| Target { table, span, spec, rest })
         .collect();
     (!found.is_empty()).then_some(found)
-}
-
-/// As for an override: TCP's keys are not for datagrams, nor the other way round.
-fn concerns(table: &Table, key: &str) -> bool {
-    let udp = table.get("udp").is_some();
-    !(udp && TCP_ONLY.contains(&key)) && (udp || key != "udp")
 }
 
 /// What a path's value is.

@@ -5,7 +5,7 @@
 //! them.
 
 use crate::error::Span;
-use crate::fields::{Faults, title};
+use crate::fields::{Faults, Fields, title};
 use crate::spec::{self, FILE, FLOW, Kind, LINK, Spec, TCP_ONLY};
 use crate::tree::{Entry, Item, Table, Value};
 use xcp_law::text::{split_path, suggest};
@@ -70,8 +70,24 @@ pub(crate) struct Setting {
     pub item: Item,
 }
 
+/// The settings of a `set`, if there is one; `example` is for who writes something else there.
+pub(crate) fn settings(fields: &Fields<'_>, example: &str) -> Vec<Setting> {
+    match fields.item("set") {
+        Some(Item { value: Value::Table(table), .. }) => of_table(table, fields.faults),
+        Some(other) => {
+            let what = format!(
+                "`set` takes a table of paths and values, but this is {}",
+                other.value.kind()
+            );
+            fields.faults.add(other.span, what, format!("write set = {example}"));
+            Vec::new()
+        }
+        None => Vec::new(),
+    }
+}
+
 /// The settings of a table of paths.
-pub(crate) fn settings(table: &Table, faults: &Faults) -> Vec<Setting> {
+fn of_table(table: &Table, faults: &Faults) -> Vec<Setting> {
     let read = |entry: &Entry| match split_path(&entry.key) {
         Some(path) => Some(Setting { path, path_span: entry.key_span, item: entry.item.clone() }),
         None => {
@@ -276,7 +292,7 @@ fn as_table(item: &mut Item) -> Option<&mut Table> {
 
 /// Whether a key that is set for all flows is meant for this one: TCP's keys are not for datagrams,
 /// nor the other way round.
-fn concerns(table: &Table, key: &str) -> bool {
+pub(crate) fn concerns(table: &Table, key: &str) -> bool {
     let udp = table.get("udp").is_some();
     !(udp && TCP_ONLY.contains(&key)) && (udp || key != "udp")
 }
