@@ -29,6 +29,9 @@
 //! assert!(!backlog.is_full(Limit::Bytes(4500), 1500));
 //! ```
 
+// What it gives is the same on every platform (`clippy.toml`).
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod backlog;
 mod chance;
 mod datagrams;

@@ -21,6 +21,9 @@
 //! assert_eq!(spread.percentiles().unwrap().p95, 95e-9);
 //! ```
 
+// What it gives is the same on every platform (`clippy.toml`).
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod advice;
 mod cost;
 mod expect;

@@ -63,7 +63,7 @@ impl Axis {
     /// At most `most` steps of 1, 2 or 5 times a power of ten.
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let rough = (self.high - self.low) / most.max(1) as f64;
-        let decade = 10f64.powf(rough.log10().floor());
+        let decade = power_of_ten(decade(rough));
         let step = [1.0, 2.0, 5.0, 10.0]
             .into_iter()
             .map(|m| m * decade)
@@ -103,6 +103,19 @@ impl Axis {
         };
         if text == "-0" { "0".to_owned() } else { text.to_owned() }
     }
+/// The power of ten that is not above a value, from the least to the greatest there is.
+pub(crate) fn decade(value: f64) -> i32 {
+    #[expect(clippy::cast_possible_truncation, reason = "some hundreds at most")]
+    let decade = libm::log10(value).floor().clamp(-324.0, 308.0) as i32;
+    decade
+}
+
+/// Ten to a small power, the same number on every platform.
+pub(crate) fn power_of_ten(n: i32) -> f64 {
+    let size = (0..n.unsigned_abs()).fold(1.0, |size, _| size * 10.0);
+    if n < 0 { 1.0 / size } else { size }
+}
+
 }
 
 #[cfg(test)]

@@ -21,6 +21,9 @@
 //! assert_eq!(human::percent(0.985), "98.5 %");
 //! ```
 
+// What it gives is the same on every platform (`clippy.toml`).
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod axis;
 #[cfg(feature = "files")]
 pub mod columns;

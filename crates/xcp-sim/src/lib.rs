@@ -44,6 +44,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// What it gives is the same on every platform (`clippy.toml`).
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod cable;
 mod crew;
 mod datagrams;

@@ -170,7 +170,7 @@ impl Polynomial {
 
     /// At w = e^(−jφ).
     fn at(&self, phi: f64) -> (f64, f64) {
-        let (c, s) = (phi.cos(), -phi.sin());
+        let (c, s) = (libm::cos(phi), -libm::sin(phi));
         self.0.iter().rev().fold((0.0, 0.0), |(re, im), a| (re * c - im * s + a, re * s + im * c))
     }
 
@@ -270,8 +270,8 @@ impl CalendarLoop {
         let seen = self.seen(state, RIGHT);
         // w / (1 − w)² = −1 / (2 sin φ/2)²
         let at = |phi: f64| {
-            let ((re, im), size) = (seen.at(phi), 2.0 * (phi / 2.0).sin());
-            (self.gain * re.hypot(im) / (size * size), (-im).atan2(-re))
+            let ((re, im), size) = (seen.at(phi), 2.0 * libm::sin(phi / 2.0));
+            (self.gain * libm::hypot(re, im) / (size * size), libm::atan2(-im, -re))
         };
         let (mut margin, mut before) = (f64::INFINITY, f64::INFINITY);
         let mut phi: f64 = 1e-6;

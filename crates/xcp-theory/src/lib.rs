@@ -35,6 +35,9 @@
 //! # Ok::<(), xcp_scenario::ScenarioError>(())
 //! ```
 
+// What it gives is the same on every platform (`clippy.toml`).
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod bound;
 pub mod calendar;
 pub mod equilibrium;

@@ -76,8 +76,8 @@ impl Loop {
     fn at(&self, w: f64) -> (f64, f64) {
         let (mut re, mut im) = (0.0, 0.0);
         for (weight, rtt) in &self.flows {
-            re += weight * (w * rtt).cos();
-            im -= weight * (w * rtt).sin();
+            re += weight * libm::cos(w * rtt);
+            im -= weight * libm::sin(w * rtt);
         }
         // α/(jωd) · (1 − jβ/(αdω)) = −β/(ωd)² − jα/(ωd)
         let wd = w * self.interval;
@@ -106,7 +106,7 @@ impl Loop {
         while w < end {
             w *= STEP;
             let now = self.at(w);
-            let (before, after) = (last.0.hypot(last.1), now.0.hypot(now.1));
+            let (before, after) = (libm::hypot(last.0, last.1), libm::hypot(now.0, now.1));
             if (before - 1.0) * (after - 1.0) <= 0.0 {
                 phase = phase.min(from_180(now));
             }
@@ -125,13 +125,13 @@ impl Loop {
 
 /// Angle above −π, in (−π, π].
 fn from_180((re, im): (f64, f64)) -> f64 {
-    let angle = im.atan2(re) + PI;
+    let angle = libm::atan2(im, re) + PI;
     if angle > PI { angle - 2.0 * PI } else { angle }
 }
 
 /// Angle from one point to the next around 0.
 fn turn(a: (f64, f64), b: (f64, f64)) -> f64 {
-    (a.0 * b.1 - a.1 * b.0).atan2(a.0 * b.0 + a.1 * b.1)
+    libm::atan2(a.0 * b.1 - a.1 * b.0, a.0 * b.0 + a.1 * b.1)
 }
 
 /// The loops of a link in equilibrium; `None` where no router stops any flow, or has no loop.

@@ -3,7 +3,7 @@
 
 use super::drawing::{Anchor, Colour, Item, LETTER_WIDTHS, Mark, Sheet, text_width};
 use super::figure::{Curve, Figure, Manner, Measure, Range};
-use crate::axis::Axis;
+use crate::axis::{self, Axis, power_of_ten};
 
 /// A column of a two-column page, points.
 const WIDTH: f64 = 252.0;
@@ -71,8 +71,8 @@ impl Scale {
 
     fn share(&self, value: f64) -> f64 {
         if self.measure.range == Range::Logarithmic {
-            let (low, high) = (self.axis.low.ln(), self.axis.high.ln());
-            ((value.max(f64::MIN_POSITIVE).ln() - low) / (high - low)).clamp(0.0, 1.0)
+            let (low, high) = (libm::log(self.axis.low), libm::log(self.axis.high));
+            ((libm::log(value.max(f64::MIN_POSITIVE)) - low) / (high - low)).clamp(0.0, 1.0)
         } else {
             self.axis.share(value)
         }
@@ -91,10 +91,9 @@ impl Scale {
     /// 1, 10, 100 and, where that gives fewer than three, 2 and 5 times these.
     fn decades(&self) -> Vec<f64> {
         let (low, high) = (self.axis.low, self.axis.high);
-        let first = low.log10().floor() as i32;
-        let last = high.log10().ceil() as i32;
+        let (first, last) = (axis::decade(low), axis::decade(high) + 1);
         let steps = |times: &[f64]| -> Vec<f64> {
-            let all = (first..=last).flat_map(|n| times.iter().map(move |m| m * 10f64.powi(n)));
+            let all = (first..=last).flat_map(|n| times.iter().map(move |m| m * power_of_ten(n)));
             all.filter(|v| (low..=high).contains(v)).collect()
         };
         let whole = steps(&[1.0]);

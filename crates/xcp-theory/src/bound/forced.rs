@@ -159,7 +159,7 @@ impl Forced {
         self.intensity.iter_mut().zip(&now).for_each(|(sum, one)| *sum += one);
         if let UdpPattern::OnOff { rate_bps, on, off, random: true } = *pattern {
             let (on, off) = (on.max(1) as f64, off.max(1) as f64);
-            let keeps = (-(1.0 / on + 1.0 / off) * self.bin as f64).exp();
+            let keeps = libm::exp(-(1.0 / on + 1.0 / off) * self.bin as f64);
             decay.also(keeps);
             let all = self.wandering.get_or_insert_with(|| Wandering {
                 now: vec![0.0; bins],

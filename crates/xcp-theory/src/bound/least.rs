@@ -66,7 +66,8 @@ impl Least {
     #[must_use]
     pub fn new(jumps: &Jumps) -> Self {
         let line = |i: u32| {
-            let lambda = jumps.dead * FIRST * (LAST / FIRST).powf(f64::from(i) / f64::from(LINES));
+            let lambda =
+                jumps.dead * FIRST * libm::pow(LAST / FIRST, f64::from(i) / f64::from(LINES));
             let least = (0..jumps.levels.len()).map(|i| jumps.least(i, lambda)).sum();
             Line { lambda, least }
         };
@@ -108,13 +109,13 @@ impl Jumps {
         let quiet = (x - level.left * d).max(0.0) + lambda / d * lag;
         let jumps =
             self.to[i].iter().zip(&self.levels).filter(|(p, _)| **p > 0.0).map(|(p, to)| {
-                let alone = (-to.again * d).exp();
+                let alone = libm::exp(-to.again * d);
                 let before = ramp(level.left - to.left, lag, d, to.again);
                 let after = drain((x - to.left * d).max(0.0), to.left, d, to.again);
                 let lost = (to.left * d - x).max(0.0);
                 p * (before + alone * (after + lambda * lost))
             });
-        (-level.hazard * d).exp() * quiet + level.hazard * jumps.sum::<f64>()
+        libm::exp(-level.hazard * d) * quiet + level.hazard * jumps.sum::<f64>()
     }
 }
 
@@ -124,7 +125,7 @@ fn ramp(slope: f64, lag: f64, d: f64, again: f64) -> f64 {
         return 0.0;
     }
     let first = lag / slope;
-    (-again * first).exp() * slope * first_moment(d - first, again)
+    libm::exp(-again * first) * slope * first_moment(d - first, again)
 }
 
 /// ∫ e^(−νr) (queue − rate · r)⁺ dr over a dead time: the queue that has built up drains.
@@ -135,7 +136,7 @@ fn drain(queue: f64, rate: f64, d: f64, again: f64) -> f64 {
 
 /// ∫ e^(−νr) dr from 0 to `length`.
 fn zeroth_moment(length: f64, again: f64) -> f64 {
-    if again * length < 1e-6 { length } else { -(-again * length).exp_m1() / again }
+    if again * length < 1e-6 { length } else { -libm::expm1(-again * length) / again }
 }
 
 /// ∫ e^(−νr) r dr from 0 to `length`.
@@ -144,7 +145,7 @@ fn first_moment(length: f64, again: f64) -> f64 {
     if z < 1e-3 {
         length * length * (0.5 - z / 3.0 + z * z / 8.0)
     } else {
-        (1.0 - (-z).exp() * (1.0 + z)) / (again * again)
+        (1.0 - libm::exp(-z) * (1.0 + z)) / (again * again)
     }
 }
 

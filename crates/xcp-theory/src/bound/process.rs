@@ -60,7 +60,7 @@ pub fn jumps(
             let level = |left: f64, stays: f64| Level {
                 left,
                 carried: capacity,
-                fresh: stays / (on + off) * (-dead / stays).exp(),
+                fresh: stays / (on + off) * libm::exp(-dead / stays),
                 hazard: 1.0 / stays,
                 again: 1.0 / stays,
             };
