@@ -100,7 +100,7 @@
 
   // ---- state ----------------------------------------------------------------------------------------------------------------------------
 
-  const state = { name: fileName, text: source.text, read: null, link: null, group: null, shown: null, time: 0, past: [], foreign: false, anyway: false };
+  const state = { name: fileName, text: source.text, read: null, link: null, group: null, usual: {}, shown: null, time: 0, past: [], foreign: false, anyway: false };
   // What is on the page of each variant that is shown: {engine, answer, wanted, ...}.
   const columns = [];
   let generation = 0;
@@ -151,9 +151,10 @@
     const links = answer.variants[0].links.map((link) => link.name);
     const main = answer.variants[0].main;
     const before = state.link;
-    if (!links.includes(state.link)) state.link = links[main === null ? 0 : Math.min(main >> 1, links.length - 1)] || null;
     const groups = answer.variants[0].groups.map((group) => group.name);
-    if (!groups.includes(state.group)) state.group = groups[0] || null;
+    state.usual = { link: links[main === null ? 0 : Math.min(main >> 1, links.length - 1)] || null, group: groups[0] || null };
+    if (!links.includes(state.link)) state.link = state.usual.link;
+    if (!groups.includes(state.group)) state.group = state.usual.group;
     if (state.link !== before) {
       answer = await read(text);
       if (mine !== generation) return false;
@@ -662,7 +663,7 @@
     const distance = Array(n).fill(-1);
     const start = variant.groups.length ? variant.groups[0].from : 0;
     for (const seed of [start, ...Array(n).keys()]) {
-      if (distance[seed] >= 0 || (seed !== start && distance[seed] >= 0)) continue;
+      if (distance[seed] >= 0) continue;
       distance[seed] = 0;
       const line = [seed];
       while (line.length) {
@@ -780,8 +781,8 @@
       g.fillText(name.length > 4 ? `${name.slice(0, 3)}…` : name, place[0], place[1] + 0.5);
     });
     g.textBaseline = 'alphabetic';
-    const least = queues.reduce((most, q) => Math.max(most, q.waiting), 0);
-    canvas.setAttribute('aria-label', packets ? `${columnName(c)} at ${t.toFixed(2)} s: ${underWay} packets drawn on the links, longest queue ${least} packets` : `${columnName(c)}: running`);
+    const longestQueue = queues.reduce((most, q) => Math.max(most, q.waiting), 0);
+    canvas.setAttribute('aria-label', packets ? `${columnName(c)} at ${t.toFixed(2)} s: ${underWay} packets drawn on the links, longest queue ${longestQueue} packets` : `${columnName(c)}: running`);
   };
   // Up: more. Down: less. Square: neither. Acknowledgements are small.
   const mark = (g, x, y, look, colour) => {
@@ -854,7 +855,7 @@
 
   // ---- the address ----------------------------------------------------------------------------------------------------------------------
 
-  // What differs from the page as it was made: text, link, variants shown, time. Compressed, in letters that addresses may have.
+  // What differs from the page as it was made: text, link, group, variants shown, time. Compressed, in letters that addresses may have.
   const LONGEST = 1 << 20;
   const squeeze = async (text) => {
     const bytes = new Uint8Array(await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream('deflate-raw'))).arrayBuffer());
@@ -879,7 +880,7 @@
     clearTimeout(keeping);
     keeping = setTimeout(async () => {
       const own = { text: state.text, link: state.link, group: state.group, shown: state.shown, time: +state.time.toFixed(3) };
-      const changed = state.text !== source.text || state.shown || state.time;
+      const changed = state.text !== source.text || state.shown || state.time || ['link', 'group'].some((key) => state[key] !== state.usual[key]);
       const fragment = [chosen ? `f=${chosen}` : '', changed ? `s=${await squeeze(JSON.stringify(own))}` : ''].filter(Boolean).join('&');
       try { history.replaceState(null, '', fragment ? `#${fragment}` : location.pathname + location.search); state.kept = own.text; } catch { /* an address that cannot be changed is only less handy */ }
     }, 400);
@@ -902,6 +903,8 @@
   // ---- exports --------------------------------------------------------------------------------------------------------------------------
 
   const FIGURES = [...ROWS.filter((row) => row.key !== 'drops'), { heading: 'Round-trip time', column: 'srtt_s', of: 'flow' }];
+      // What was to run meanwhile has waited for this, or has stopped it.
+      pump(c);
   $('figure').replaceChildren(...FIGURES.map((row) => make('option', { value: row.column, textContent: row.heading })));
   const stem = () => fileName.replace(/\.toml$/, '').replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'scenario';
   const svgFigure = async () => {
@@ -1001,11 +1004,9 @@
       $('text').value = own.text;
       if (await take(own.text, { remember: false })) return;
       // Wrong, but somebody's work: it stays in the editor with what is wrong, beside the page's own pictures.
-      const [list, shown] = [$('problems').cloneNode(true), own.text];
       await take(source.text, { remember: false, typed: true });
-      $('text').value = shown;
-      read(shown).then((answer) => { if (!answer.ok) problems(answer.problems || [], answer.text); });
-      list.remove();
+      $('text').value = own.text;
+      read(own.text).then((answer) => { if (!answer.ok) problems(answer.problems || [], answer.text); });
       return;
     }
     if (own && own.bad) banner('The state in the address cannot be read; this is the page’s own scenario.');

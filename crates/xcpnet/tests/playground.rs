@@ -123,6 +123,7 @@ fn in_a_browser() {
     assert_eq!(browser.eval(named), serde_json::json!([]), "everything to be used has a name");
     hostile(&mut browser, &engine);
     a_loss_keeps_its_direction(&mut browser, &engine);
+    the_address_keeps_what_is_looked_at(&mut browser, &engine);
 }
 
 fn sliders_and_choices(browser: &mut Browser, dir: &Path) {
@@ -252,6 +253,29 @@ fn it_exports(browser: &mut Browser) {
         exported(browser, "png"),
         ("four-flows-utilisation.png".into(), "137,80,78,71".into())
     );
+    // What is to run while a table is being written runs after it: here the table takes until the
+    // text has been read.
+    let meanwhile = "(async () => { \
+        const { engine } = playground.columns[0]; \
+        const heard = engine.worker.onmessage; \
+        let answer; \
+        const written = new Promise((done) => { engine.worker.onmessage = (e) => { answer = e; done(); }; }); \
+        const made = playground.exported('links.csv'); \
+        await written; \
+        await playground.take(playground.state.text.replace('rate    = \"10mbit\"', 'rate    = \"9mbit\"')); \
+        engine.worker.onmessage = heard; \
+        heard.call(engine.worker, answer); \
+        await made; })()";
+    let text = browser.eval("playground.state.text");
+    let runs = browser.eval("playground.state.runs").as_u64().unwrap();
+    browser.eval(meanwhile);
+    assert_ne!(browser.eval("playground.state.text"), text);
+    let settled = format!(
+        "Promise.race([playground.settled({runs}).then(() => true), new Promise((done) => \
+         {{ setTimeout(() => done(false), 60000); }})])"
+    );
+    assert_eq!(browser.eval(&settled), true, "what was to run has run");
+    and_wait(browser, "document.getElementById('undo').click()");
 }
 
 fn the_address_keeps_the_state(browser: &mut Browser, path: &Path) {
@@ -301,6 +325,45 @@ fn the_address_keeps_the_state(browser: &mut Browser, path: &Path) {
     assert_eq!(browser.eval("typeof window.stolen + document.images.length"), "undefined0");
     let kept = browser.eval("document.getElementById('text').value");
     assert!(kept.as_str().unwrap().contains("onerror"), "somebody's work stays: {kept}");
+}
+
+/// The link and the group that were chosen, though nothing else was changed.
+fn the_address_keeps_what_is_looked_at(browser: &mut Browser, engine: &Path) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("two.toml");
+    let link = |name: &str, ends: &str, rate: &str| {
+        format!("[[link]]\nname = '{name}'\nbetween = {ends}\nrate = '{rate}'\ndelay = '5ms'\n")
+    };
+    let flow = |name: &str| {
+        format!("[[flow]]\nname = '{name}'\nfrom = 'S'\nto = 'D'\ncongestion = 'reno'\n")
+    };
+    let links = link("near", "['S', 'R']", "1mbit") + &link("far", "['R', 'D']", "2mbit");
+    std::fs::write(&file, format!("duration = '1s'\n{links}{}{}", flow("one"), flow("other")))
+        .unwrap();
+    let path = page(dir.path(), Some(&file), engine);
+    let blank = dir.path().join("blank.html");
+    std::fs::write(&blank, "<!doctype html>").unwrap();
+    let chosen = "[playground.state.link, playground.state.group].join()";
+    browser.open(&path, 1400, 900);
+    wait(browser, 0);
+    assert_eq!(browser.eval(chosen), "near,one");
+    for (id, value, both) in [("group", "other", "near,other"), ("link", "far", "far,other")] {
+        let choose = format!(
+            "(s => {{ s.value = '{value}'; s.dispatchEvent(new Event('change')); }})(document.getElementById('{id}')); \
+             new Promise((done) => {{ const before = location.hash; const look = () => \
+             (location.hash === before ? setTimeout(look, 20) : done(location.hash)); look(); \
+             setTimeout(() => done('unchanged'), 20000); }})"
+        );
+        let address = browser.eval(&choose);
+        let address = address.as_str().unwrap();
+        assert!(address.starts_with("#s="), "{id}: {address}");
+        // Another page first: a new fragment alone loads nothing anew.
+        browser.open(&blank, 1400, 900);
+        let again = format!("{}{address}", path.display());
+        browser.open(Path::new(&again), 1400, 900);
+        wait(browser, 0);
+        assert_eq!(browser.eval(chosen), both);
+    }
 }
 
 /// A slider changes what it says and nothing beside it.
