@@ -5,6 +5,7 @@
   'use strict';
 
   const $ = (id) => document.getElementById(id);
+  const { number, percent, index, unitFor, withUnit, cut } = xcpNumbers;
   const make = (tag, properties = {}, ...children) => { const e = Object.assign(document.createElement(tag), properties); e.append(...children); return e; };
   const root = document.documentElement;
   const page = JSON.parse($('playground-data').textContent);
@@ -16,19 +17,6 @@
   const SHOWN = 3;
   // Packets times links that run unasked: some seconds on a phone.
   const MOST_HOPS = 2e7;
-
-  // ---- numbers --------------------------------------------------------------------------------------------------------------------------
-
-  const number = (x) => {
-    if (x === null || x === undefined || !Number.isFinite(x)) return '–';
-    const a = Math.abs(x);
-    if (a < 0.0005) return '0';
-    return String(+x.toFixed(a < 0.9995 ? 3 : a < 9.995 ? 2 : a < 99.95 ? 1 : 0));
-  };
-  const DECADES = { bps: [[1e9, 'Gbit/s'], [1e6, 'Mbit/s'], [1e3, 'kbit/s'], [1, 'bit/s']], seconds: [[1, 's'], [1e-3, 'ms'], [1e-6, 'µs']] };
-  const unitFor = (kind, largest) => (kind === 'share' ? [0.01, '%'] : DECADES[kind] ? DECADES[kind].find(([size]) => largest >= size) || DECADES[kind].at(-1) : [1, kind]);
-  const withUnit = (kind, x) => { const [size, name] = unitFor(kind, x); return `${number(x / size)} ${name}`; };
-  const percent = (x) => `${(100 * x).toFixed(1)} %`;
 
   // ---- the engine -----------------------------------------------------------------------------------------------------------------------
 
@@ -507,10 +495,10 @@
   const figures = (c) => {
     const link = c.summary.links[mainLink()];
     const figure = (name, value, unit, big) => make('div', { className: big ? 'figure big' : 'figure' }, make('dt', { textContent: name }), make('dd', {}, `${value} `, make('small', { textContent: unit })));
+    const apart = (text) => [...text.split(' '), ''].slice(0, 2);
     const list = [];
-    if (link) list.push(figure('Utilisation', (100 * link.utilisation).toFixed(1), '%', true), figure('Mean queue', number(link.queue_mean), 'packets', true), figure('Drops', String(link.drops), '', true));
-    const mean = rtt(c.summary);
-    list.push(figure('Mean RTT', ...(mean > 0 ? withUnit('seconds', mean).split(' ') : ['–', ''])), figure('Fairness (Jain)', c.summary.jain.toFixed(3), ''));
+    if (link) list.push(figure('Utilisation', ...apart(percent(link.utilisation)), true), figure('Mean queue', number(link.queue_mean), 'packets', true), figure('Drops', String(link.drops), '', true));
+    list.push(figure('Mean RTT', ...apart(withUnit('seconds', rtt(c.summary)))), figure('Fairness (Jain)', index(c.summary.jain), ''));
     if (link && link.lost) list.push(figure('Lost', String(link.lost), 'packets'));
     c.numbers.replaceChildren(...list);
     const flows = c.summary.flows;
@@ -587,12 +575,8 @@
     for (const { values } of lists.flat()) for (const v of values) { if (v > high) high = v; if (v < low) low = v; }
     if (row.top) return [0, Math.max(row.top, high)];
     const pad = (high - low) * 0.06 || 1;
-    if (row.cut) {
-      // What waited behind a lost packet is delivered at once: peaks that would flatten all the rest.
-      const sorted = lists.flat().flatMap(({ values }) => [...values]).filter((v) => !Number.isNaN(v)).sort((a, b) => a - b);
-      const usual = sorted[Math.floor(0.99 * (sorted.length - 1))] || 0;
-      if (usual > 0 && high > 1.8 * usual) return [0, 1.2 * usual, high];
-    }
+    const top = row.cut ? cut(lists.flat().flatMap(({ values }) => [...values]), high) : null;
+    if (top !== null) return [0, top, high];
     return [low < 0 ? low - pad : 0, high + pad];
   };
   const plain = (values) => Array.from(values, (v) => (Number.isNaN(v) ? null : v));
@@ -903,8 +887,6 @@
   // ---- exports --------------------------------------------------------------------------------------------------------------------------
 
   const FIGURES = [...ROWS.filter((row) => row.key !== 'drops'), { heading: 'Round-trip time', column: 'srtt_s', of: 'flow' }];
-      // What was to run meanwhile has waited for this, or has stopped it.
-      pump(c);
   $('figure').replaceChildren(...FIGURES.map((row) => make('option', { value: row.column, textContent: row.heading })));
   const stem = () => fileName.replace(/\.toml$/, '').replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'scenario';
   const svgFigure = async () => {
@@ -921,6 +903,8 @@
     if (kind === 'links.csv' || kind === 'flows.csv') {
       if (c.engine.waiting || !c.summary) { say('Wait until the run is done.', true); return null; }
       const answer = await c.engine.ask({ do: 'csv', table: kind.slice(0, 5) });
+      // What was to run meanwhile has waited for this, or has stopped it.
+      pump(c);
       if (!answer || !answer.ok) { say(answer ? answer.text : 'Wait until the run is done.', true); return null; }
       return [`${run}.${kind}`, new Blob([answer.text], { type: 'text/csv' })];
     }

@@ -5,6 +5,7 @@
 
   // ---- data -----------------------------------------------------------------------------------------------------------------------------
 
+  const { number, hasUnits, unitFor, cut } = xcpNumbers;
   const source = JSON.parse(document.getElementById('xcpnet-data').textContent);
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
   // uPlot knows gaps as null, the file as NaN.
@@ -28,23 +29,6 @@
   const end = Math.max(0, ...runs.map((run) => run.completed));
   const theories = [...new Set(runs.flatMap((run) => run.references.map((r) => r.theory)))];
   const flowNames = [...new Set(runs.flatMap((run) => run.flows.map((flow) => flow.name)))];
-
-  // ---- numbers --------------------------------------------------------------------------------------------------------------------------
-
-  const number = (x) => {
-    if (x === null || x === undefined || !Number.isFinite(x)) return '–';
-    const a = Math.abs(x);
-    if (a < 0.0005) return '0';
-    return String(+x.toFixed(a < 0.9995 ? 3 : a < 9.995 ? 2 : a < 99.95 ? 1 : 0));
-  };
-  const DECADES = { bps: [[1e9, 'Gbit/s'], [1e6, 'Mbit/s'], [1e3, 'kbit/s'], [1, 'bit/s']], seconds: [[1, 's'], [1e-3, 'ms'], [1e-6, 'µs']], bytes: [[1e6, 'MB'], [1e3, 'kB'], [1, 'bytes']] };
-  // The unit in which the largest value of a row reads best: [divisor, name].
-  const unitFor = (kind, largest) => {
-    if (kind === 'share') return [0.01, '%'];
-    const units = DECADES[kind];
-    if (!units) return largest >= 1e6 ? [1e3, `thousand ${kind}`] : [1, kind];
-    return units.find(([size]) => largest >= size) || units[units.length - 1];
-  };
 
   // ---- rows -----------------------------------------------------------------------------------------------------------------------------
 
@@ -125,12 +109,8 @@
     }
     if (row.top) return [0, Math.max(row.top, high)];
     const pad = (high - low) * 0.06 || 1;
-    const whole = [low < 0 ? low - pad : 0, high + pad];
-    if (!row.cut) return whole;
-    // What waited behind a lost packet is delivered at once: peaks of many times the link's rate that would flatten all the rest.
-    const sorted = lists.flat().flatMap((entity) => (isBand(entity) ? entity.values[3] : entity.values)).filter((v) => v !== null).sort((a, b) => a - b);
-    const usual = sorted[Math.floor(0.99 * (sorted.length - 1))] || 0;
-    return usual > 0 && high > 1.8 * usual ? [0, 1.2 * usual, high] : whole;
+    const top = row.cut ? cut(lists.flat().flatMap((entity) => (isBand(entity) ? entity.values[3] : entity.values)), high) : null;
+    return top === null ? [low < 0 ? low - pad : 0, high + pad] : [0, top, high];
   };
 
   const describe = (row, heading, run, list, unit) => {
@@ -248,7 +228,7 @@
       if (kind === 'band') [curve.least, curve.low, , curve.high, curve.greatest] = entity.values.map((v) => points(run, v));
       return curve;
     });
-    const plain = !DECADES[row.unit] && row.unit !== 'share';
+    const plain = !hasUnits(row.unit);
     const heading = plot.heading;
     const y = { name: plain ? `${heading}, ${unit[1]}` : heading, unit: plain ? '' : unit[1], size: unit[0], low: uplot.scales.y.min, high: uplot.scales.y.max };
     const x = { name: 'Time', unit: 's', size: 1, low: state.view[0], high: state.view[1] };

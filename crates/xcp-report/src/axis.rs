@@ -86,9 +86,7 @@ impl Axis {
             Unit::Share => (0.01, "%"),
             Unit::Rate => human::bit_units(largest),
             Unit::Seconds => human::time_units(largest),
-            Unit::Bytes if largest >= 1e6 => (1e6, "MB"),
-            Unit::Bytes if largest >= 1e3 => (1e3, "kB"),
-            Unit::Bytes => (1.0, "bytes"),
+            Unit::Bytes => human::byte_units(largest),
             Unit::Plain => (1.0, ""),
         }
     }
@@ -103,6 +101,8 @@ impl Axis {
         };
         if text == "-0" { "0".to_owned() } else { text.to_owned() }
     }
+}
+
 /// The power of ten that is not above a value, from the least to the greatest there is.
 pub(crate) fn decade(value: f64) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "some hundreds at most")]
@@ -114,8 +114,6 @@ pub(crate) fn decade(value: f64) -> i32 {
 pub(crate) fn power_of_ten(n: i32) -> f64 {
     let size = (0..n.unsigned_abs()).fold(1.0, |size, _| size * 10.0);
     if n < 0 { 1.0 / size } else { size }
-}
-
 }
 
 #[cfg(test)]

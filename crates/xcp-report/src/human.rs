@@ -61,6 +61,14 @@ pub(crate) fn bit_units(bps: f64) -> (f64, &'static str) {
     }
 }
 
+pub(crate) fn byte_units(bytes: f64) -> (f64, &'static str) {
+    match bytes.abs() {
+        a if a >= 999.5e3 => (1e6, "MB"),
+        a if a >= 999.5 => (1e3, "kB"),
+        _ => (1.0, "bytes"),
+    }
+}
+
 pub(crate) fn time_units(s: f64) -> (f64, &'static str) {
     match s.abs() {
         0.0 => (1.0, "s"),

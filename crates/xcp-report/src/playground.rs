@@ -3,7 +3,7 @@
 //! be asked in `xcp-wasm`. Whatever a scenario's text or an address brings, no other script runs
 //! and nothing is fetched ([`crate::strict`]).
 
-use crate::html::{FIGURE_JS, Source, base64, escape, script_safe};
+use crate::html::{FIGURE_JS, NUMBERS_JS, Source, base64, escape, script_safe};
 use crate::strict::{Strict, strict};
 
 const PAGE_JS: &str = include_str!("../assets/playground.js");
@@ -50,7 +50,7 @@ pub fn playground(page: &Playground<'_>) -> String {
         policy: "worker-src blob:;",
         style: PAGE_CSS,
         body: &body,
-        script: &[FIGURE_JS, PAGE_JS].concat(),
+        script: &[FIGURE_JS, NUMBERS_JS, PAGE_JS].concat(),
     })
 }
 

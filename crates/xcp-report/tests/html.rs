@@ -8,13 +8,14 @@ use std::path::PathBuf;
 
 use common::browser::{self, Browser};
 use common::{Manner, run, scenario};
+use serde_json::json;
 use xcp_model::OverSeeds;
 use xcp_model::Verdict;
 use xcp_model::run::{GroupSummary, Quantity, Run, Subject};
 use xcp_model::spread::Percentiles;
 use xcp_model::units::{NANOS_PER_SEC, Period};
 use xcp_report::plot::{Kind, Wanted, figure};
-use xcp_report::{Curve, Reference, Report, Source, html};
+use xcp_report::{Curve, Reference, Report, Source, html, human};
 
 const MANNERS: [Manner; 3] = [Manner::Xcp, Manner::DropTail, Manner::Red];
 
@@ -113,6 +114,7 @@ fn in_a_browser() {
         Vec::<String>::new(),
         "the console is quiet and nothing is fetched"
     );
+    numbers_are_those_of_the_tables(&mut browser);
     plots_hold_the_numbers(&mut browser, &runs);
     the_drop_down_changes_the_link(&mut browser, &runs);
     cursor_and_zoom_are_shared(&mut browser);
@@ -144,6 +146,43 @@ fn in_a_browser() {
     let saved = browser.eval(&well_formed("xcpnet.plots.map((p) => p.menu)"));
     assert_eq!(saved, charts, "so they are in what is saved");
     it_fits(&mut browser, 375);
+}
+
+/// `assets/numbers.js` and `human.rs` are one set of rules in two languages.
+fn numbers_are_those_of_the_tables(browser: &mut Browser) {
+    // Around every threshold, where a digit more or less is shown or the unit changes; and what is
+    // exactly between two.
+    let around = |x: f64| [x * (1.0 - 1e-4), x.next_down(), x, x.next_up(), x * (1.0 + 1e-4)];
+    let significands = [0.9995, 0.99951, 0.99995, 1.0, 2.384, 9.995, 0.125, 0.375, 0.0625, 1.005];
+    let values: Vec<f64> = (-7..=11)
+        .flat_map(|e| significands.map(|s| s * 10f64.powi(e)))
+        .chain([0.5, 1.5, 2.5, 1234.5, 1235.5, 0.25, 0.75, 12.25, 12.75, 0.99991])
+        .flat_map(around)
+        .flat_map(|x| [x, -x])
+        .chain([0.0])
+        .collect();
+    for (ours, theirs) in [
+        ("number(x)", human::number as fn(f64) -> String),
+        ("percent(x)", human::percent),
+        ("index(x)", human::index),
+        ("withUnit('bps', x)", human::rate),
+        ("withUnit('seconds', x)", human::seconds),
+    ] {
+        let shown = browser.eval(&format!("{}.map((x) => xcpNumbers.{ours})", json!(values)));
+        let shown: Vec<String> = serde_json::from_value(shown).unwrap();
+        for (x, shown) in values.iter().zip(shown) {
+            assert_eq!(shown, theirs(*x), "{ours} of {x}");
+        }
+        assert_eq!(browser.eval(&format!("(x => xcpNumbers.{ours})(NaN)")), theirs(f64::NAN));
+    }
+    let unit = |largest: f64| {
+        browser
+            .eval(&format!("xcpNumbers.unitFor('bps', {largest})[1]"))
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!([999_400.0, 999_600.0].map(unit), ["kbit/s", "Mbit/s"], "of an axis, too");
 }
 
 /// How many pictures of these menus are SVG with text and lines, and nothing else.

@@ -27,6 +27,7 @@ pub(crate) const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.mi
 pub(crate) const UPLOT_CSS: &str = include_str!("../../assets/uplot/uPlot.min.css");
 pub(crate) const UPLOT_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 pub(crate) const FIGURE_JS: &str = include_str!("../../assets/figure.js");
+pub(crate) const NUMBERS_JS: &str = include_str!("../../assets/numbers.js");
 const REPORT_JS: &str = include_str!("../../assets/report.js");
 pub(crate) const REPORT_CSS: &str = include_str!("../../assets/report.css");
 
@@ -105,6 +106,7 @@ pub fn html(report: &Report<'_>) -> String {
     page.push_str(UPLOT_JS);
     page.push_str("\n</script>\n<script>\n");
     page.push_str(FIGURE_JS);
+    page.push_str(NUMBERS_JS);
     page.push_str("</script>\n<script>\n");
     page.push_str(REPORT_JS);
     page.push_str("</script>\n</body>\n</html>\n");
