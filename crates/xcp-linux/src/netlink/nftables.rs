@@ -213,7 +213,7 @@ impl OwnedTable {
             let error = Error::new(doing(), e);
             match error.errno() {
                 Some(libc::EEXIST) => error.or("a process already has one with that name; end it \
-                    (`xcpnet pep down` ends xcpnet's)"),
+                    (xcpnet's are ended by `xcpnet pep down`, with the proxy's `--name`)"),
                 Some(libc::EPERM) => error
                     .or("a process already has one with that name, or this is not root \
                         (CAP_NET_ADMIN)"),

@@ -110,7 +110,7 @@ impl Options {
     /// The congestion control towards peers that do not speak XCP.
     #[must_use]
     pub fn fallback(&self) -> &str {
-        self.fallback.as_deref().unwrap_or("cubic")
+        self.fallback.as_deref().unwrap_or(xcp_linux::endpoint::FALLBACK)
     }
 
     /// What is logged.
@@ -155,8 +155,10 @@ impl Options {
             Some(mss) => Err(wrong(
                 "mss",
                 format_args!(
-                    "segments cannot have {mss} bytes; they may have from 88 to 32767, and 1360 is \
-                        usual behind tunnels"
+                    "segments cannot have {mss} bytes; they may have from {} to {}, and 1360 is usual \
+                        behind tunnels",
+                    xcp_linux::MSS.start(),
+                    xcp_linux::MSS.end()
                 ),
             )),
         }
