@@ -5,8 +5,8 @@
 //!   the rate changes, both exactly; [`Way`] when it arrives where the delay changes.
 //! * **Queues.** [`Backlog`] knows when one is full, [`Red`] decides who may enter.
 //! * **Traffic.** [`Datagrams`] says when a source of UDP sends.
-//! * **Chance.** [`start`], [`router_seed`], [`losses`] and [`loss_numbers`] are what a scenario's seed decides: the
-//!   same start times, feedback and lost packets wherever the scenario runs.
+//! * **Chance.** [`start`], [`router_seed`], [`losses`] and [`loss_numbers`] are what a scenario's
+//!   seed decides: the same start times, feedback and lost packets wherever the scenario runs.
 //! * **Routers.** [`router_quantities`] is what is recorded of one.
 //!
 //! Each of these is told the time and answers; none has a clock, a socket or a packet. What a

@@ -2,10 +2,10 @@
 //! what of the network around them has to be set up. Scenarios are `xcp-lab`'s business.
 //!
 //! [`endpoint`] is XCP in the kernel's own TCP, [`router`] XCP at a device on its way out, with
-//! [`police`] before it and what is [`urgent`]; [`kept`] leaves both in place when their process ends.
-//! [`netlink`], [`qdisc`], [`offload`], [`namespace`], [`cgroup`], [`process`] and [`sysctl`] are
-//! what else of a machine has to be looked at or set; [`doctor`] says what a machine lacks. [`rehearsal`] runs the
-//! programs on packets at hand.
+//! [`police`] before it and what is [`urgent`]; [`kept`] leaves both in place when their process
+//! ends. [`netlink`], [`qdisc`], [`offload`], [`namespace`], [`cgroup`], [`process`] and [`sysctl`]
+//! are what else of a machine has to be looked at or set; [`doctor`] says what a machine lacks.
+//! [`rehearsal`] runs the programs on packets at hand.
 //!
 //! All sockets that processes of a control group open from now on speak XCP where the peer does:
 //!

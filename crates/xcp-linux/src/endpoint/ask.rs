@@ -22,7 +22,8 @@ pub struct EndpointConfig {
     /// First advertised window of every connection in the cgroup, segments; 0 leaves it to the
     /// kernel, which opens it over half a second.
     pub receive_window: u32,
-    /// How many subscribers are told apart ([`subscribers`](super::Endpoint::subscribers)), those heard of last.
+    /// How many subscribers are told apart, those heard of last
+    /// ([`Endpoint::subscribers`](super::Endpoint::subscribers)).
     pub subscribers: u32,
 }
 
@@ -74,8 +75,8 @@ pub struct Ask {
     /// them; and then the id of the sender's own access link, or 0 for none. The 2005 format has no
     /// room for them.
     pub ids: Option<u32>,
-    /// Begin with what this host's router lends ([`lend`](super::Endpoint::lend)) instead of `initial_window`:
-    /// for hosts that are the bottleneck themselves.
+    /// Begin with what this host's router lends ([`Endpoint::lend`](super::Endpoint::lend)) instead
+    /// of `initial_window`: for hosts that are the bottleneck themselves.
     pub start: bool,
     /// Longest time between retransmissions, ms, as long as round trips are shorter than half of
     /// it; 0: the kernel's. Linux 6.15.

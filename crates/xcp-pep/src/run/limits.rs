@@ -1,7 +1,7 @@
 //! Descriptors: two for each connection, and a third for an explicit client's through the trunk;
-//! two for each pipe, one for each opening that is held, for each leg that waits for its client, and
-//! for each connection of the trunk that waits for one. The limit is raised as far as it may be; what does not fit is refused in words before it
-//! fails in deeds.
+//! two for each pipe, one for each opening that is held, for each leg that waits for its client,
+//! and for each connection of the trunk that waits for one. The limit is raised as far as it may
+//! be; what does not fit is refused in words before it fails in deeds.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use xcp_linux::{Error, Result};

@@ -39,17 +39,7 @@ pub(super) fn link_table(report: &Report<'_>, page: &mut String) {
             .enumerate()
         {
             let l = &run.summary.links[*name];
-            let class = if i == 0 { " class=\"first\"" } else { "" };
-            let head = if i == 0 {
-                escape(name)
-            } else {
-                format!("<span class=\"sr\">{}</span>", escape(name))
-            };
-            put!(
-                page,
-                "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>",
-                escape(human::run_name(run))
-            );
+            begin_row(page, i == 0, name, run);
             put!(page, "<td class=\"n\">{}</td>", human::percent(l.utilisation));
             for theory in &theories {
                 let said = report
@@ -142,18 +132,8 @@ pub(super) fn flow_table(report: &Report<'_>, page: &mut String) {
                     format!("{} of {}{took}", times.len(), members.len())
                 }
             };
-            let class = if first { " class=\"first\"" } else { "" };
-            let head = if first {
-                escape(name)
-            } else {
-                format!("<span class=\"sr\">{}</span>", escape(name))
-            };
+            begin_row(page, first, name, run);
             first = false;
-            put!(
-                page,
-                "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>",
-                escape(human::run_name(run))
-            );
             for cell in [
                 range(FlowSummary::goodput, human::rate_cell),
                 range(FlowSummary::rtt_mean, human::seconds_cell),
@@ -204,17 +184,7 @@ pub(super) fn group_table(report: &Report<'_>, page: &mut String) {
             .iter()
             .flat_map(|run| run.summary.groups.iter().map(move |group| (run, group)));
         for (i, (run, group)) in groups.filter(|(_, group)| group.name == name).enumerate() {
-            let class = if i == 0 { " class=\"first\"" } else { "" };
-            let head = if i == 0 {
-                escape(name)
-            } else {
-                format!("<span class=\"sr\">{}</span>", escape(name))
-            };
-            put!(
-                page,
-                "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>",
-                escape(human::run_name(run))
-            );
+            begin_row(page, i == 0, name, run);
             put!(page, "<td>{} – {}</td>", escape(&group.from), escape(&group.to));
             let completed = if group.completion_time.is_some() {
                 group.completed.to_string()
@@ -236,6 +206,18 @@ pub(super) fn group_table(report: &Report<'_>, page: &mut String) {
         "</tbody></table></div>\n<p class=\"note\">Times: the median, and below it the 95th and \
          99th percentiles. Round trips include all samples of all flows.</p>\n</section>\n",
     );
+}
+
+/// Begins a row. The first of several about the same thing shows its name, the others have it for
+/// readers by ear.
+fn begin_row(page: &mut String, first: bool, name: &str, run: &Run) {
+    let name = escape(name);
+    let (class, head) = if first {
+        (" class=\"first\"", name)
+    } else {
+        ("", format!("<span class=\"sr\">{name}</span>"))
+    };
+    put!(page, "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>", escape(human::run_name(run)));
 }
 
 /// Percentiles in a cell.
