@@ -131,6 +131,9 @@ struct {
     __type(value, __u64);
 } asked SEC(".maps");
 
+/* Bytes that the neighbour has room made for in SYN-ACKs, and leaves empty. */
+#define XCP_NEIGHBOURS_ROOM 8
+
 /* Another user of header options, who asks for callbacks on listeners, for the connections that
  * come in to inherit. */
 SEC("sockops")
@@ -140,7 +143,10 @@ int xcp_neighbour(struct bpf_sock_ops *ops) {
     if (ops->op == BPF_SOCK_OPS_TCP_LISTEN_CB) {
         bpf_sock_ops_cb_flags_set(ops,
                                   ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
-    } else if (ops->op == BPF_SOCK_OPS_HDR_OPT_LEN_CB && !(ops->skb_tcp_flags & TCP_FLAG_SYN)) {
+    } else if (ops->op == BPF_SOCK_OPS_HDR_OPT_LEN_CB && ops->skb_tcp_flags & TCP_FLAG_SYN) {
+        if (ops->skb_tcp_flags & TCP_FLAG_ACK)
+            bpf_reserve_hdr_opt(ops, XCP_NEIGHBOURS_ROOM, 0);
+    } else if (ops->op == BPF_SOCK_OPS_HDR_OPT_LEN_CB) {
         count = bpf_map_lookup_elem(&asked, &zero);
         if (count)
             __sync_fetch_and_add(count, 1);

@@ -5,10 +5,11 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::thread;
+use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, socket};
 use xcp_linux::endpoint::Give;
-use xcp_linux::rehearsal::Neighbour;
+use xcp_linux::rehearsal::{Mischief, Neighbour};
 use xcp_linux::router::Hook;
 
 use crate::site::{Site, endpoint};
@@ -67,6 +68,19 @@ fn another_programs_callbacks_stay() {
         asked > 20,
         "another program was asked {asked} times for connections that inherit its callbacks"
     );
+}
+
+/// Room that another program has made in a SYN-ACK is not ours: who offered nothing gets no answer
+/// to an offer, which something on the way may drop.
+#[test]
+fn another_programs_room_stays_empty() {
+    let Some(site) = Site::new() else { return };
+    let _neighbour = Neighbour::attach(site.group().as_fd()).unwrap();
+    let _endpoint = endpoint(&site, Give::Nobody);
+    let _refusing = site.middlebox(true, Mischief::Refuse);
+    let listener = listen(&site, false);
+    let to = listener.local_addr().unwrap();
+    site.s.run(|| TcpStream::connect_timeout(&to, Duration::from_secs(10)).unwrap()).unwrap();
 }
 
 /// A connection without storage cannot be governed: another congestion control takes over, where
