@@ -53,6 +53,10 @@
  *      no shorter than this part of d, for they send in bursts. Where that lowers alpha, the gap
  *      after silence is not offered whole, nor to whoever comes first alone, but to as many flows
  *      as there were before. The last d with traffic says whose they are.
+ *  13. Where flows have fewer than four packets in a d, F closes as much less of the gap: with one
+ *      packet each, a part is d, a decision is heard by then and seen when the next packet comes,
+ *      and the calendar, which has it due at one time, knows only the day and not the hour.
+ *  14. A SYN is told how large a first window may be: robust_first.h.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
  * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it
@@ -66,6 +70,7 @@
 #define XCP_ROBUST_H
 
 #include "dither.h"
+#include "robust_first.h"
 #include "robust_part.h"
 #include "router.h"
 
@@ -278,6 +283,20 @@ XCP_INLINE void xcp_robust_promise(struct xcp_robust *r, xcp_u64 due_ns, xcp_s64
     xcp_robust_book(r, due_ns, each);
 }
 
+/* A SYN's request for a first window is lowered to what it may have: robust_first.h. */
+XCP_INLINE void xcp_robust_open(struct xcp_robust *r, struct xcp_forward *h,
+                                struct xcp_robust_pass *of) {
+    xcp_u64 rate = 0, asked;
+    xcp_s32 e;
+    asked = xcp_extended_window_decode(h->window, &e);
+    asked = xcp_num_u64(xcp_num_scaled(asked, e), 1 << 20) * XCP_ROBUST_PACKET;
+    xcp_robust_first(r, of->now, asked, &rate);
+    of->asked = xcp_extended_feedback_decode(h->feedback);
+    of->granted = (xcp_s64)(rate < XCP_Q20_MAX ? rate : XCP_Q20_MAX);
+    if (of->granted < of->asked)
+        xcp_robust_write(h, of);
+}
+
 /* The header is lowered to what there is for each of them, and what it then says is booked. */
 XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
                                   struct xcp_robust_pass *of) {
@@ -288,7 +307,9 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
         h->flags |= XCP_MARK;
     }
     if (!of->path.known) { /* nothing is given, nothing taken, nothing booked */
-        if (!(h->feedback & 0x8000))
+        if (xcp_is_opening(h))
+            xcp_robust_open(r, h, of);
+        else if (!(h->feedback & 0x8000))
             h->feedback = 0;
         return;
     }

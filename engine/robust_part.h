@@ -297,11 +297,14 @@ XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
 #define XCP_ROBUST_SILENCE 1 /* later than twice its length, or d */
 #define XCP_ROBUST_FALLS 2   /* with a shorter queue than the one before */
 
-/* The gain of the next part: difference 12. */
+/* The gain of the next part: differences 12 and 13. */
 XCP_PART xcp_robust_trust(struct xcp_robust *r) {
     struct xcp_num most;
     XCP_PART_NEEDS(r);
     r->gain = r->law.alpha;
+    if (r->apart > r->d_ns / XCP_ROBUST_FEW)
+        r->gain =
+            xcp_mul_fraction(r->gain, xcp_robust_fraction(r->d_ns, XCP_ROBUST_FEW * r->apart));
     r->wary = 0;
     if (!r->loose)
         return 0;
@@ -418,17 +421,18 @@ XCP_PART xcp_robust_look_back(struct xcp_robust *r) {
 /* The length of the next part, ns: difference 1. */
 XCP_INLINE xcp_u64 xcp_robust_part_length(struct xcp_robust *r) {
     const struct xcp_robust_sums *w = &r->window;
-    xcp_u64 part = r->d_ns / XCP_ROBUST_PARTS, last = r->gap;
+    xcp_u64 part = r->d_ns / XCP_ROBUST_PARTS;
     xcp_u64 least = XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity;
     if (least < XCP_ROBUST_LEAST_PART)
         least = XCP_ROBUST_LEAST_PART;
     if (least > r->d_ns >> 1)
         least = r->d_ns >> 1;
+    r->apart = r->gap;
     r->gap = w->packets ? (w->x / w->packets) >> 8 : 0;
-    if (last > r->gap)
-        last = r->gap;
-    if (least < last)
-        least = last;
+    if (r->apart > r->gap)
+        r->apart = r->gap;
+    if (least < r->apart)
+        least = r->apart;
     if (least > r->d_ns)
         least = r->d_ns;
     return part > least ? part : least ? least : 1;

@@ -72,6 +72,8 @@
  *      DELAY, is a queue of more than 2 tau that is gone a round later, which a cut that takes no
  *      more than half of what is in flight hardly does. From then on twelve rounds make evidence,
  *      not three, until the RTT has been base for 128 rounds without that.
+ *  15. The first window is no more than routers have said in the SYN's answer (robust_first.h), but
+ *      for one packet.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -79,6 +81,7 @@
 #ifndef XCP_ROBUST_SENDER_H
 #define XCP_ROBUST_SENDER_H
 
+#include "opening.h"
 #include "robust_bound.h"
 
 /* Whole packets that may be in flight, at least one. */
@@ -127,6 +130,12 @@ XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now,
                       limit < ask ? limit : ask, h);
     h->flags |= XCP_KEEPS;
     s->xcp.cwnd = w;
+}
+
+/* The header of a SYN. limit: as for xcp_sender_header. */
+XCP_INLINE void xcp_robust_sender_open(const struct xcp_robust_sender *s, xcp_u32 limit,
+                                       struct xcp_forward *h) {
+    xcp_opening_write(xcp_robust_less(s->xcp.cwnd, (xcp_u64)limit << 32), h);
 }
 
 /* Between two packets, ns. */
@@ -236,6 +245,25 @@ XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 no
         s->explicit_window =
             xcp_robust_more(xcp_robust_less(w, XCP_ROBUST_WINDOW_MOST), xcp_robust_lowest(s));
     }
+    xcp_robust_settle_window(s, now);
+}
+
+/* The SYN's answer came back, and its round trip is known: difference 15. */
+XCP_COLD void xcp_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
+                                       const struct xcp_return *h, xcp_u64 sent_ns) {
+    struct xcp_num first;
+    if (!xcp_is_opened(h) || s->base_ns == 0) {
+        xcp_robust_sender_feedback(s, now, h, 0, sent_ns, 1);
+        return;
+    }
+    s->marks++;
+    s->ever = 1;
+    s->xcp.marked = 1;
+    xcp_sender_prepare(&s->xcp);
+    first = xcp_sender_change(&s->xcp, h->feedback, s->base_ns);
+    s->explicit_window = xcp_robust_less(
+        s->explicit_window,
+        xcp_robust_more(xcp_scale(first.m, first.e + 32, ~0ULL >> 2), XCP_ROBUST_ONE));
     xcp_robust_settle_window(s, now);
 }
 

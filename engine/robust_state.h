@@ -16,6 +16,7 @@
 #define XCP_ROBUST_FULL 58
 #define XCP_ROBUST_PACKET 1500
 #define XCP_ROBUST_PACKETS 40 /* least in a part */
+#define XCP_ROBUST_FEW 4ULL   /* windows of fewer packets follow less closely */
 #define XCP_ROBUST_TARGET (2 * XCP_ROBUST_PACKET)
 #define XCP_ROBUST_AGREEING 4                  /* packets that make a rate */
 #define XCP_ROBUST_LEAST_PART 500000ULL        /* ns */
@@ -66,8 +67,11 @@ struct xcp_robust {
     xcp_u64 start_ns;
     xcp_u64 interval_ns; /* of the running part */
     xcp_u64 d_ns;
-    xcp_u64 gap; /* between two packets of a flow, over the last d, ns */
+    xcp_u64 gap;   /* between two packets of a flow, over the last d, ns */
+    xcp_u64 apart; /* the lesser one of that and of the part's before */
     xcp_u64 random;
+    xcp_u64 begun; /* bytes of first windows, less what has drained: robust_first.h */
+    xcp_u64 begun_ns;
     xcp_u32 id;
     xcp_u32 rtt_known;
     struct xcp_robust_sums now;

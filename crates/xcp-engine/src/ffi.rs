@@ -12,7 +12,7 @@ pub const POLICED_SET_WORDS: usize = 14;
 /// 64-bit words of a sender's state.
 pub const SENDER_WORDS: usize = 10;
 /// 64-bit words of a robust router's state.
-pub const ROBUST_WORDS: usize = 645;
+pub const ROBUST_WORDS: usize = 648;
 /// 64-bit words of a robust sender's state, which begins with a sender's.
 pub const ROBUST_SENDER_WORDS: usize = 50;
 /// The word with the window, in 2^-32 packets.
@@ -503,6 +503,17 @@ unsafe extern "C" {
         limited: u32,
         sent_ns: u64,
         segments: u32,
+    );
+    pub fn xcp_shim_robust_sender_open(
+        s: *const [u64; ROBUST_SENDER_WORDS],
+        limit: u32,
+        h: *mut ForwardHeader,
+    );
+    pub fn xcp_shim_robust_sender_opened(
+        s: *mut [u64; ROBUST_SENDER_WORDS],
+        now: u64,
+        h: *const ReturnHeader,
+        sent_ns: u64,
     );
     pub fn xcp_shim_robust_sender_acked(
         s: *mut [u64; ROBUST_SENDER_WORDS],

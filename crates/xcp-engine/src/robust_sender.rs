@@ -120,6 +120,19 @@ impl RobustSender {
         }
     }
 
+    /// Writes the header of a SYN, which asks for a first window.
+    pub fn write_opening(&self, sendable: &Sendable, header: &mut ForwardHeader) {
+        let limit = sendable.window_limit;
+        // SAFETY: as in `write_header`.
+        unsafe { ffi::xcp_shim_robust_sender_open(&*self.0, limit, header) }
+    }
+
+    /// The answer to a SYN sent at `sent_ns` came back; after [`RobustSender::sample`].
+    pub fn opened(&mut self, now_ns: u64, header: &ReturnHeader, sent_ns: u64) {
+        // SAFETY: as in `write_header`.
+        unsafe { ffi::xcp_shim_robust_sender_opened(&mut *self.0, now_ns, header, sent_ns) }
+    }
+
     /// An acknowledgement of so many new segments, or of none but a SYN, shows an RTT: that of the
     /// newest one it covers, `None` where that was sent again or anything is under repair.
     /// `sent_ns`: when what it answers was sent. To be called before [`RobustSender::feedback`].

@@ -11,7 +11,7 @@ _Static_assert(sizeof(struct xcp_law) == 64, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
-_Static_assert(sizeof(struct xcp_robust) == 645 * 8, "ffi.rs: ROBUST_WORDS");
+_Static_assert(sizeof(struct xcp_robust) == 648 * 8, "ffi.rs: ROBUST_WORDS");
 _Static_assert(sizeof(struct xcp_robust_sender) == 50 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
@@ -473,6 +473,16 @@ void xcp_shim_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,
                                      const struct xcp_return *h, xcp_u32 limited, xcp_u64 sent_ns,
                                      xcp_u32 segments) {
     xcp_robust_sender_feedback(s, now, h, limited, sent_ns, segments);
+}
+
+void xcp_shim_robust_sender_open(const struct xcp_robust_sender *s, xcp_u32 limit,
+                                 struct xcp_forward *h) {
+    xcp_robust_sender_open(s, limit, h);
+}
+
+void xcp_shim_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
+                                   const struct xcp_return *h, xcp_u64 sent_ns) {
+    xcp_robust_sender_opened(s, now, h, sent_ns);
 }
 
 void xcp_shim_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 segments,

@@ -118,6 +118,25 @@ fn who_does_not_keep_a_rate_is_given_it_slowly() {
     assert!((after / (0.4 * part) - 1.0).abs() < 0.1, "{after}");
 }
 
+/// Difference 13: windows of fewer than four packets follow as much less closely.
+#[test]
+fn few_packets_follow_less_closely() {
+    let gain = |window: f64| {
+        let mut r = router();
+        let mut now = 0;
+        for _ in 0..400 {
+            let mut h = header(100 * MS, window, 0.0);
+            r.arrival(now, SIZE, &h, 0);
+            r.departure(now, SIZE, &mut h, 0);
+            now += u64::from(SIZE) * S * 2 / C;
+        }
+        r.state().phi_bps / (C as f64 * 4.0)
+    };
+    for (window, is) in [(40.0, 0.7), (4.0, 0.7), (2.0, 0.35), (1.0, 0.175)] {
+        assert!((gain(window) / is - 1.0).abs() < 0.1, "{} with {window}", gain(window));
+    }
+}
+
 /// A link of 100 Mbit/s that ten flows use half of.
 fn half_a_wide_link(flags: u8, bursts: bool) -> (RobustRouter, u64, Vec<f64>) {
     let config = RouterConfig::preset(Preset::Robust, 10 * C);

@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use xcp_engine::{
-    EXTENDED_LENGTH_MAX, ExtendedOption, ForwardHeader, HOPS_MAX, ReturnHeader, Rounding,
-    WireFormat, find_options, flags, read_classic_forward, read_classic_return, read_extended,
-    write_classic_forward, write_classic_return, write_extended,
+    EXTENDED_LENGTH_MAX, ExtendedOption, ForwardHeader, HOPS_MAX, ReturnHeader, RobustSender,
+    Rounding, Sendable, WireFormat, find_options, flags, read_classic_forward, read_classic_return,
+    read_extended, write_classic_forward, write_classic_return, write_extended,
 };
 
 const EXTENDED: WireFormat = WireFormat::Extended;
@@ -343,8 +343,12 @@ fn examples() -> Vec<(&'static str, ExtendedOption)> {
     let kept = ForwardHeader { flags: forward.flags | flags::KEEPS, ..forward };
     let kept_returned = ReturnHeader { flags: returned.flags | flags::KEEPS, ..returned };
     let none = ExtendedOption::default();
+    let mut asking = ForwardHeader::default();
+    RobustSender::new(1500, 10, None)
+        .write_opening(&Sendable { window_limit: u32::MAX }, &mut asking);
     vec![
         ("offer (SYN)", none),
+        ("SYN that asks for ten packets", ExtendedOption { forward: asking, ..none }),
         ("data, as sent", ExtendedOption { forward, ..none }),
         ("data of a sender that keeps its rate", ExtendedOption { forward: kept, ..none }),
         ("data, after a router", ExtendedOption { forward: passed, ..none }),

@@ -3,7 +3,7 @@
 
 use super::edits::{
     AGREEING, ANOTHER, CAP, FIRST, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED, STANDS,
-    STANDS_SO_LONG, TRIED, VANISHED, bound, jumps, kept, one, part, sender, state,
+    STANDS_SO_LONG, TRIED, VANISHED, bound, jumps, kept, one, opening, part, sender, state,
 };
 use super::list::Mutant;
 
@@ -20,6 +20,9 @@ const STEERED: &str = "xcp_scale(n.m, n.e + 32, 1U << 31)";
 const COUNTING: &str = "1000000000ULL";
 const TAU: &str = "xcp_robust_more(xcp_robust_matters(s), s->spread_ns + (s->spread_ns >> 1))";
 const FLIGHT: &str = "most += (most >> 1) + XCP_ROBUST_ONE;";
+const FEW: &str = "4ULL";
+const HALF: &str = "xcp_robust_carries(r->capacity, r->d_ns) >> 1";
+const DRAINED: &str = "xcp_robust_carries(r->capacity, now - r->begun_ns) >> 1";
 const GAP: &str = "(w->x / w->packets) >> 8";
 const SEEKS: &str = "c += xcp_mul_fraction(c, st);";
 const AGAIN: &str = "c = r->capacity + xcp_mul_fraction(r->capacity, st);";
@@ -55,6 +58,32 @@ const RESTORE: &str = "2000000000ULL";
 pub const CONSTANTS: &[Mutant] = &[
     one("alpha-half", "gain 0.35, not 0.7", &[part(ALPHA, "r->law.alpha >> 1")]),
     one("alpha-more", "gain 1, not 0.7", &[part(ALPHA, "~0U")]),
+    one(
+        "few-half",
+        "windows of less than two packets follow less closely, not four",
+        &[state(FEW, "2ULL")],
+    ),
+    one(
+        "few-twice",
+        "windows of less than eight packets follow less closely, not four",
+        &[state(FEW, "8ULL")],
+    ),
+    one(
+        "beginners-half",
+        "first windows are together a quarter of what the link holds, not half",
+        &[
+            opening(HALF, "xcp_robust_carries(r->capacity, r->d_ns) >> 2"),
+            opening(DRAINED, "xcp_robust_carries(r->capacity, now - r->begun_ns) >> 2"),
+        ],
+    ),
+    one(
+        "beginners-twice",
+        "first windows are together what the link holds, not half",
+        &[
+            opening(HALF, "xcp_robust_carries(r->capacity, r->d_ns)"),
+            opening(DRAINED, "xcp_robust_carries(r->capacity, now - r->begun_ns)"),
+        ],
+    ),
     one(
         "unkept-half",
         "senders that do not keep their rates are given half of XCP's alpha",

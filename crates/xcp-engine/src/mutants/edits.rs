@@ -19,6 +19,10 @@ pub const fn router(right: &'static str, wrong: &'static str) -> Edit {
     Edit { file: "robust.h", right, wrong }
 }
 
+pub const fn opening(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_first.h", right, wrong }
+}
+
 pub const fn sender(right: &'static str, wrong: &'static str) -> Edit {
     Edit { file: "robust_sender.h", right, wrong }
 }

@@ -3,7 +3,8 @@
 
 use super::edits::{
     AGREEING, ANOTHER, CAP, FIRST, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED, STANDS,
-    STANDS_SO_LONG, TRIED, VANISHED, bound, calendar, jumps, kept, one, part, router, sender,
+    STANDS_SO_LONG, TRIED, VANISHED, bound, calendar, jumps, kept, one, opening, part, router,
+    sender,
 };
 use super::list::Mutant;
 
@@ -324,9 +325,35 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-hearing-all",
         "a part may be shorter than the time between two packets of a flow",
-        &[part("least < last", "0")],
+        &[part("least < r->apart", "0")],
     ),
-    one("hearing-at-once", "that of the last window alone", &[part("last > r->gap", "1")]),
+    one("hearing-at-once", "that of the last window alone", &[part("r->apart > r->gap", "1")]),
+    one(
+        "without-following-less",
+        "windows of few packets follow as closely as any",
+        &[part("r->apart > r->d_ns / XCP_ROBUST_FEW", "0")],
+    ),
+    one(
+        "without-first-windows",
+        "a SYN is told nothing, and ten packets are the first window",
+        &[router("xcp_is_opening(h)", "0")],
+    ),
+    one(
+        "without-first-bound",
+        "all who begin may have the whole link, however many they are",
+        &[opening("asked > left", "0")],
+    ),
+    one(
+        "with-first-windows-booked",
+        "first windows are booked",
+        &[router(
+            "of->granted = (xcp_s64)(rate < XCP_Q20_MAX ? rate : XCP_Q20_MAX);",
+            "of->granted = (xcp_s64)(rate < XCP_Q20_MAX ? rate : XCP_Q20_MAX); \
+                { xcp_u64 most = xcp_robust_rate(asked, r->d_ns); \
+                xcp_robust_promise(r, of->now + xcp_robust_wait(r) + r->d_ns, \
+                (xcp_s64)(rate < most ? rate : most), 1); }",
+        )],
+    ),
     one(
         "without-first-window",
         "in flight half as much again before the first window has been answered",

@@ -316,8 +316,7 @@ impl Sender {
         if let Congestion::Xcp(xcp) = &mut self.congestion {
             xcp.feedback(now, &ack.returned, self.rtt.srtt(), false);
         } else if let Congestion::Robust(robust) = &mut self.congestion {
-            robust.syn_answered(now.saturating_sub(packet.timestamp), packet.timestamp);
-            robust.feedback(now, &ack.returned, false, packet.timestamp);
+            robust.syn_answered(now, &ack.returned, packet.timestamp);
         }
         self.check_completed(now);
         self.pacer.plan(self.rtt.srtt(), &self.congestion);
@@ -610,7 +609,7 @@ impl Sender {
         if let Congestion::Xcp(xcp) = &mut self.congestion {
             xcp.write_header(now, self.rtt.srtt(), sendable, &mut header);
         } else if let Congestion::Robust(robust) = &mut self.congestion {
-            robust.write_header(now, sendable, &mut header);
+            robust.write_opening(sendable, &mut header);
         }
         out.send(&mut Packet {
             seq: 0,

@@ -71,6 +71,11 @@ impl RobustWindow {
         self.engine.write_header(now, &Sendable { window_limit: sendable }, false, header);
     }
 
+    /// Writes the header of a SYN.
+    pub fn write_opening(&self, sendable: u32, header: &mut ForwardHeader) {
+        self.engine.write_opening(&Sendable { window_limit: sendable }, header);
+    }
+
     /// A segment goes.
     pub fn sent(&mut self, now: Nanos, segment: u64, again: bool) {
         if again {
@@ -98,9 +103,11 @@ impl RobustWindow {
         self.engine.sample(Some(now.saturating_sub(answered)), srtt, sent, segments as u32);
     }
 
-    /// The SYN has been answered.
-    pub fn syn_answered(&mut self, rtt: Nanos, sent: Nanos) {
+    /// The SYN sent at `sent` has been answered.
+    pub fn syn_answered(&mut self, now: Nanos, returned: &ReturnHeader, sent: Nanos) {
+        let rtt = now.saturating_sub(sent);
         self.engine.sample(Some(rtt), rtt, sent, 0);
+        self.engine.opened(now, returned, sent);
     }
 
     /// Feedback came back, for what was sent at `sent`.
