@@ -71,6 +71,8 @@ struct {
 #define TCP_CONGESTION 13
 #define TCP_USER_TIMEOUT 18
 #define TCP_SAVE_SYN 27
+#define TCP_BPF_IW 1001
+#define TCP_INIT_CWND 10 /* include/net/tcp.h */
 #define ENOMSG 42
 #define AF_INET 2
 #define AF_INET6 10

@@ -99,8 +99,9 @@ struct xcp_connection {
     /* the loss or timeout answered last: for when it proves to have been none */
     __u64 cwnd_before;
     __u64 threshold_before;
-    __u64 start_ns;    /* when it began to take what is lent */
-    __u64 start_taken; /* packets that it has taken, first window aside */
+    __u64 start_ns;           /* when it began to take what is lent */
+    __u64 start_taken;        /* packets that it has taken, first window aside */
+    struct xcp_return opened; /* what the SYN was answered, all zero where it was not */
     struct xcp_sender sender;
     struct xcp_receiver receiver;
 };

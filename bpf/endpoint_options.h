@@ -25,6 +25,11 @@
  *      later SYNs do not carry the offer (as MPTCP's do not in Linux:
  *      net.mptcp.syn_retrans_before_tcp_fallback), and a connection whose first data do not get
  *      through goes on without headers.
+ *   7. With the robust sender the offer asks how large the first window may be (engine/opening.h),
+ *      and is answered in the SYN-ACK, or by the acknowledgement of that. A SYN-ACK asks for all
+ *      connections that are given XCP: whose they are by their listener's own choice is not known
+ *      before they are established. Where there is no room, beside TCP Fast Open's cookie or
+ *      MPTCP's options, the offer goes alone.
  */
 
 /* SYNs, and SYN-ACKs, that carry the offer: a first one may have been lost. */
@@ -112,17 +117,11 @@ static __always_inline int is_local(struct bpf_sock_ops *ops) {
            peer.address[2] == self.address[2] && peer.address[3] == self.address[3];
 }
 
-/* Whether a connection gets XCP although its application did not ask for it. */
-static __always_inline int is_given(struct bpf_sock_ops *ops) {
+/* Whether connections of these ends are given XCP. */
+static __always_inline int is_meant(struct bpf_sock_ops *ops) {
     struct xcp_prefix peer, self;
     __u16 local, remote;
-    struct tcp_sock *tp;
-    struct bpf_sock *sk = ops->sk;
-    if (settings.give == XCP_GIVE_NONE || !sk)
-        return 0;
-    tp = bpf_skc_to_tcp_sock(sk);
-    /* the application chose another one */
-    if (!tp || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_setsockopt))
+    if (settings.give == XCP_GIVE_NONE)
         return 0;
     if (settings.give == XCP_GIVE_ALL)
         return 1;
@@ -132,6 +131,16 @@ static __always_inline int is_given(struct bpf_sock_ops *ops) {
         return 1;
     ends_of(ops, &peer, &self);
     return bpf_map_lookup_elem(&prefixes, &peer) != 0;
+}
+
+/* Whether a connection gets XCP although its application did not ask for it. */
+static __always_inline int is_given(struct bpf_sock_ops *ops) {
+    struct bpf_sock *sk = ops->sk;
+    struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : 0;
+    /* the application chose another one */
+    if (!tp || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_setsockopt))
+        return 0;
+    return is_meant(ops);
 }
 
 static __always_inline void choose(struct bpf_sock_ops *ops, const volatile char *name) {
@@ -194,8 +203,9 @@ static __always_inline void agree(struct xcp_connection *c, struct bpf_sock *sk,
     c->heard_ns = bpf_ktime_get_ns();
     c->unheard = 0;
     xcp_receiver_init(&c->receiver, c->ask.flags & XCP_ASK_CLASSIC);
+    /* who asks, or answers, for a first window understands ids, too */
     if (!(c->ask.flags & XCP_ASK_CLASSIC) && c->ask.flags & XCP_ASK_IDS &&
-        offer->bytes[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS) {
+        offer->bytes[XCP_EXTENDED_AT_FLAGS] & (XCP_WIRE_IDS | XCP_WIRE_FORWARD | XCP_WIRE_RETURN)) {
         c->ids = 1;
         xcp_sender_use_ids(&c->sender, c->ask.own_id);
         if (r)
@@ -203,6 +213,24 @@ static __always_inline void agree(struct xcp_connection *c, struct bpf_sock *sk,
     }
     if (b)
         __sync_fetch_and_add(&b->agreed, 1);
+}
+
+/* What a SYN was answered: the robust sender, where the kernel has it already, begins so; else it
+ * will (robust_begin). */
+static __always_inline void be_told(struct bpf_sock_ops *ops, struct xcp_connection *c,
+                                    const struct xcp_return *returned) {
+    struct bpf_sock *sk = ops->sk;
+    struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : 0;
+    struct xcp_robust_connection *r;
+    int packets;
+    if (!tp || !xcp_is_opened(returned))
+        return;
+    c->opened = *returned;
+    r = robust_of(c, sk);
+    if (!r)
+        return;
+    packets = robust_open(r, c, tp);
+    bpf_setsockopt(ops, SOL_TCP, TCP_BPF_IW, &packets, sizeof(packets));
 }
 
 /* The application connects: its SYN will carry the offer. */
@@ -233,16 +261,27 @@ __noinline int xcp_connect(struct bpf_sock_ops *ops) {
 __noinline int xcp_connected(struct bpf_sock_ops *ops) {
     struct xcp_connection *c = connection(ops, 0);
     struct bpf_sock *sk = ops->sk;
-    struct xcp_raw raw;
+    struct xcp_raw raw = {};
+    struct xcp_extended in;
+    __u32 classic;
     if (!c || !sk || c->state != XCP_OFFERED)
         return 0;
-    if (c->ask.flags & XCP_ASK_CLASSIC || load_extended(ops, &raw, 0)) {
-        agree(c, sk, 1, &raw);
-    } else {
+    classic = c->ask.flags & XCP_ASK_CLASSIC;
+    if (!classic && !load_extended(ops, &raw, 0)) {
         fall(c, XCP_FALL_PEER);
         let_be(ops, c);
         choose(ops, settings.fallback);
+        return 0;
     }
+    agree(c, sk, 1, &raw);
+    if (classic)
+        return 0;
+    xcp_extended_read(raw.bytes, &in);
+    if (in.forward.flags & XCP_PRESENT) {
+        xcp_receiver_data(&c->receiver, &in.forward, 1);
+        c->receiving = 1;
+    }
+    be_told(ops, c, &in.returned);
     return 0;
 }
 
@@ -314,6 +353,11 @@ __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
         given = !ours && is_given(ops);
         agree(c, sk, ours || given, &raw);
         call_us(ops);
+        if (!(asked & XCP_ASK_CLASSIC) && load_extended(ops, &raw, 0)) {
+            struct xcp_extended in;
+            xcp_extended_read(raw.bytes, &in);
+            be_told(ops, c, &in.returned);
+        }
         if (given)
             choose(ops, settings.name);
     } else {
@@ -334,16 +378,88 @@ static __always_inline __u32 answered_again(struct bpf_sock_ops *ops) {
     return request->num_retrans;
 }
 
-/* Whether the SYN or SYN-ACK that is being sent carries the offer: difference 6. */
-static __always_inline int offers(struct bpf_sock_ops *ops) {
+/* Whether connections that ask for this ask for a first window. Who has a router on the same host
+ * is lent one: endpoint_start.h. */
+static __always_inline int asks_first(__u32 flags) {
+    return (flags & (XCP_ASK_ROBUST | XCP_ASK_START | XCP_ASK_CLASSIC)) == XCP_ASK_ROBUST;
+}
+
+/* What the option of a SYN or SYN-ACK is. */
+struct xcp_opening {
+    struct xcp_forward forward;
+    struct xcp_return returned;
+    __u32 length; /* with all that it should have; 0: there is to be none */
+};
+
+/* The option that the SYN or SYN-ACK which is being sent is to have: differences 6 and 7. */
+static __always_inline void plan_opening(struct bpf_sock_ops *ops, struct xcp_opening *o) {
+    const struct xcp_opening none = {{0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0}, 0};
+    __u32 flags = 0, first = 0;
     struct xcp_connection *c;
     struct xcp_raw raw;
-    if (ops->skb_tcp_flags & TCP_FLAG_ACK) /* a cookie forgets what was offered */
-        return ops->args[0] != BPF_WRITE_HDR_TCP_SYNACK_COOKIE &&
-               answered_again(ops) < XCP_OFFERS && is_offered(ops, &raw);
-    c = connection(ops, 0);
-    return c && c->state == XCP_OFFERED && !(c->ask.flags & XCP_ASK_CLASSIC) &&
-           ops->total_retrans < XCP_OFFERS;
+    *o = none;
+    if (ops->skb_tcp_flags & TCP_FLAG_ACK) {
+        struct xcp_extended in;
+        if (ops->args[0] == BPF_WRITE_HDR_TCP_SYNACK_COOKIE || /* forgets what was offered */
+            answered_again(ops) >= XCP_OFFERS || !is_offered(ops, &raw))
+            return;
+        xcp_extended_read(raw.bytes, &in);
+        if (in.forward.flags & XCP_PRESENT) {
+            struct xcp_receiver receiver;
+            xcp_receiver_init(&receiver, 0);
+            xcp_receiver_data(&receiver, &in.forward, 1);
+            o->returned = xcp_receiver_return(&receiver, 1);
+        }
+        if (asks_first(settings.ask.flags) && is_meant(ops)) {
+            flags = settings.ask.flags;
+            first = settings.ask.initial_window;
+        }
+    } else {
+        c = connection(ops, 0);
+        if (!c || c->state != XCP_OFFERED || c->ask.flags & XCP_ASK_CLASSIC ||
+            ops->total_retrans >= XCP_OFFERS)
+            return;
+        flags = c->ask.flags;
+        first = c->ask.initial_window;
+    }
+    if (asks_first(flags))
+        xcp_opening_write((__u64)(first ? first : TCP_INIT_CWND) << 32, &o->forward);
+    o->length = xcp_extended_length((o->forward.flags & XCP_PRESENT ? XCP_WIRE_FORWARD : 0) |
+                                    (o->returned.flags & XCP_PRESENT ? XCP_WIRE_RETURN : 0));
+}
+
+/* Bytes of the room that has been reserved in the packet which is being sent, for whomever: a
+ * multiple of four. */
+static __always_inline __u32 room_of(struct bpf_sock_ops *ops) {
+    void *tcp = ops->skb_data, *end = ops->skb_data_end;
+    __u32 header;
+    if (tcp + TCP_HEADER > end)
+        return 0;
+    header = (*(__u8 *)(tcp + 12) >> 4) * 4;
+    return header - (__u32)(end - tcp);
+}
+
+/* Writes it. What did not fit was not reserved, but for the offer. */
+static __always_inline void write_opening(struct bpf_sock_ops *ops) {
+    const struct xcp_forward nothing = {0, 0, 0, 0, 0, 0, 0};
+    const struct xcp_return nobody = {0, 0, 0, 0};
+    __u32 room = room_of(ops), length;
+    struct xcp_raw raw = {};
+    struct xcp_opening o;
+    plan_opening(ops, &o);
+    if (!o.length) /* the room is another program's */
+        return;
+    if (o.length > room) {
+        o.forward = nothing;
+        o.length = xcp_extended_length(o.returned.flags & XCP_PRESENT ? XCP_WIRE_RETURN : 0);
+    }
+    if (o.length > room)
+        o.returned = nobody;
+    length = xcp_extended_write(raw.bytes, &o.forward, &o.returned, 0);
+    if (length == XCP_EXTENDED_OFFER_LENGTH)
+        length = xcp_extended_write(raw.bytes, &nothing, &nobody, 1);
+    if (length <= XCP_EXTENDED_LENGTH_MAX)
+        bpf_store_hdr_opt(ops, raw.bytes, length, 0);
 }
 
 /* How much room the option of the next packet needs. */
@@ -351,7 +467,9 @@ __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     struct xcp_connection *c;
     __u32 which;
     if (ops->skb_tcp_flags & TCP_FLAG_SYN) {
-        if (offers(ops))
+        struct xcp_opening o;
+        plan_opening(ops, &o);
+        if (o.length && bpf_reserve_hdr_opt(ops, o.length, 0))
             bpf_reserve_hdr_opt(ops, XCP_EXTENDED_OFFER_LENGTH, 0);
         return 0;
     }
@@ -437,12 +555,7 @@ __noinline int xcp_write(struct bpf_sock_ops *ops) {
     struct xcp_raw raw = {};
     __u32 length, which;
     if (ops->skb_tcp_flags & TCP_FLAG_SYN) {
-        struct xcp_forward none = {0, 0, 0, 0, 0, 0, 0};
-        struct xcp_return nothing = {0, 0, 0, 0};
-        if (!offers(ops)) /* the room is another program's */
-            return 0;
-        xcp_extended_write(raw.bytes, &none, &nothing, 1);
-        bpf_store_hdr_opt(ops, raw.bytes, XCP_EXTENDED_OFFER_LENGTH, 0);
+        write_opening(ops);
         return 0;
     }
     sk = ops->sk;

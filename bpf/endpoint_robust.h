@@ -28,6 +28,8 @@
  *   8. It asks for no more than there is data for, as the simulator's does, where the application
  *      is not waiting for room: what is promised to a transfer that is over by then is nobody's.
  *      But it does not ask for less than it has, for most connections send again.
+ *   9. What the SYN was answered is heard when the connection is established, which may be before
+ *      or after the kernel begins with its congestion control (endpoint_options.h).
  */
 
 #define TCP_RTO_MAX_MS 44
@@ -225,6 +227,24 @@ static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_
     sk->sk_pacing_rate = rate;
 }
 
+/* A first window is what the SYN was answered. Returns what may be in flight, packets. */
+__noinline int xcp_robust_opened(struct xcp_robust_connection *r, const struct xcp_return *opened,
+                                 __u64 now) {
+    if (!r || !opened)
+        return 0;
+    xcp_robust_sender_opened(&r->sender, now, opened, now);
+    return xcp_robust_sender_limit(&r->sender);
+}
+
+static __always_inline __u32 robust_open(struct xcp_robust_connection *r, struct xcp_connection *c,
+                                         const struct tcp_sock *tp) {
+    const struct xcp_return opened = c->opened, none = {0, 0, 0, 0};
+    if (!r->sender.base_ns && tp->srtt_us)
+        xcp_robust_sender_sample(&r->sender, srtt_ns(c, tp), srtt_ns(c, tp), stamp_ns(tp), 0);
+    c->opened = none; /* whoever begins again later has heard more than that */
+    return xcp_robust_opened(r, &opened, stamp_ns(tp));
+}
+
 /* A connection begins, with a first window in packets. Returns 0 where there is no memory for it.
  */
 static __always_inline int robust_begin(struct sock *sk, struct tcp_sock *tp,
@@ -242,6 +262,8 @@ static __always_inline int robust_begin(struct sock *sk, struct tcp_sock *tp,
     robust_bound_rto(sk, c, r, 0); /* it was this sender's in an outage, and is again */
     if (tp->srtt_us)               /* the handshake's, of a connection that came in */
         xcp_robust_sender_sample(&r->sender, srtt_ns(c, tp), srtt_ns(c, tp), stamp_ns(tp), 0);
+    if (c->opened.flags)
+        robust_open(r, c, tp);
     robust_settle(tp, c, r, 0);
     return 1;
 }

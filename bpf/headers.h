@@ -23,6 +23,7 @@
 #define PROTO_TCP 6
 
 #define TCP_HEADER 20
+#define TCP_FLAGS 13 /* their byte in the header */
 #define TCP_FLAG_SYN 0x02
 #define TCP_FLAG_ACK 0x10
 

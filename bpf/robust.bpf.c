@@ -52,7 +52,7 @@ struct {
 #define XCP_DATA 3
 
 static __always_inline __u32 kind_of(const struct xcp_seen *seen) {
-    if (seen->is_forward == XCP_BELIEVED)
+    if (seen->is_forward == XCP_BELIEVED || (seen->is_forward && xcp_is_opening(&seen->forward)))
         return XCP_DATA;
     if (seen->found != XCP_FOUND_TCP || seen->is_forward)
         return XCP_OTHER_UNKNOWN;

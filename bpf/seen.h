@@ -174,6 +174,12 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
         if (XCP_ASKS_WHOSE)
             seen->ip = segment.ip;
         xcp_look_into(skb, segment.tcp + TCP_HEADER, segment.options, seen);
+        if (seen->is_forward && !seen->forward.rtt) {
+            __u8 flags = 0;
+            if (!bpf_skb_load_bytes(skb, segment.tcp + TCP_FLAGS, &flags, 1) &&
+                flags & TCP_FLAG_SYN)
+                seen->forward.flags |= XCP_OPENS;
+        }
     }
     seen->payload = end > headers ? end - headers : 0;
     return 0;

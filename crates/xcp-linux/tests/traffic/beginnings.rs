@@ -1,10 +1,13 @@
 //! The robust sender's first window, where nobody asked for it before connecting.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-use std::os::fd::AsRawFd as _;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
-use xcp_linux::endpoint::{Ask, Give};
+use rustix::net::{AddressFamily, SocketType};
+use xcp_linux::endpoint::{Agreement, Ask, Give};
+use xcp_linux::router::Hook;
+use xcp_linux::sysctl;
 
 use crate::site::{Site, endpoint_asking};
 use crate::{listen, payload};
@@ -44,4 +47,107 @@ fn first_windows_are_first_windows() {
         other.read_exact(&mut data).unwrap();
         assert!(cwnd(&socket) <= 1000, "{} packets", cwnd(&socket));
     }
+}
+
+/// The first windows, before anything is sent, of those who connect and of those who accept.
+fn first(site: &Site, connections: usize) -> [Vec<u32>; 2] {
+    let listener = listen(site, false);
+    let to = listener.local_addr().unwrap();
+    let (mut connecting, mut accepting) = (Vec::new(), Vec::new());
+    for _ in 0..connections {
+        let socket = site.s.run(|| TcpStream::connect(to).unwrap()).unwrap();
+        let (other, _) = listener.accept().unwrap();
+        connecting.push(cwnd(&socket));
+        accepting.push(cwnd(&other));
+        // Both ends can be read from.
+        let (mut data, mut sent) = ([0; 3000], &payload(3000)[..]);
+        (&socket).write_all(sent).unwrap();
+        (&other).read_exact(&mut data).unwrap();
+        assert_eq!(data[..], *sent);
+        sent = &data;
+        (&other).write_all(sent).unwrap();
+        (&socket).read_exact(&mut [0; 3000]).unwrap();
+    }
+    [connecting, accepting]
+}
+
+/// A link of 20 Mbit/s holds less than two packets in the millisecond that a round trip lasts here:
+/// routers of the law `robust` say so in the answer to the SYN, and in that to the SYN-ACK. Where
+/// there is none, or of another law, or the other sender, ten packets are the first window.
+#[test]
+fn routers_say_how_large_a_first_window_may_be() {
+    use xcp_engine::{Preset, RouterConfig};
+    const RATE: u64 = 20_000_000;
+    let Some(site) = Site::new() else { return };
+    let robust = Ask { robust: true, ..Ask::default() };
+    {
+        let _endpoint = endpoint_asking(&site, Give::All, robust);
+        assert_eq!(first(&site, 3), [vec![10; 3], vec![10; 3]]);
+        let law = RouterConfig::preset(Preset::Robust, RATE / 8);
+        let router = site.router_of(RATE, Hook::Any, law.clone());
+        let [connecting, accepting] = first(&site, 3);
+        assert!(connecting.iter().all(|w| *w < 10), "{connecting:?}");
+        assert_eq!(accepting, [10; 3], "there is no router on the way back");
+        let back = site.router_back_of(RATE, law);
+        for windows in first(&site, 3) {
+            assert!(windows.iter().all(|w| *w < 10), "{windows:?}");
+        }
+        site.r.run(|| drop((router, back))).unwrap();
+        let _router = site.router(RATE, Hook::Any);
+        let _back = site.router_back(RATE);
+        assert_eq!(first(&site, 3), [vec![10; 3], vec![10; 3]], "`xcp` has no answer");
+        site.assert_checksums();
+    }
+    let _endpoint = endpoint_asking(&site, Give::All, Ask::default());
+    let _router = site.router_of(RATE, Hook::Any, RouterConfig::preset(Preset::Robust, RATE / 8));
+    assert_eq!(first(&site, 3), [vec![10; 3], vec![10; 3]], "it does not ask");
+}
+
+/// Where a SYN has no room for that, beside the cookie of TCP Fast Open, the offer goes alone, and
+/// data that come with the SYN arrive.
+#[test]
+fn fast_open_leaves_room_for_the_offer() {
+    const CLIENT_AND_SERVER: &str = "3";
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint_asking(&site, Give::All, Ask { robust: true, ..Ask::default() });
+    for end in [&site.s, &site.d] {
+        end.run(|| sysctl::write("net.ipv4.tcp_fastopen", CLIENT_AND_SERVER).unwrap()).unwrap();
+    }
+    let listener = listen(&site, false);
+    set_option(&listener, libc::TCP_FASTOPEN, 8);
+    let to = listener.local_addr().unwrap();
+    // The first connection gets the cookie, the second sends it.
+    for n in 1..=2 {
+        let socket = site.s.run(|| unconnected(to)).unwrap();
+        set_option(&socket, libc::TCP_FASTOPEN_CONNECT, 1);
+        site.s.run(|| rustix::net::connect(&socket, &to).unwrap()).unwrap();
+        let mut socket = TcpStream::from(socket);
+        let sent = payload(30_000);
+        socket.write_all(&sent).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        let mut data = vec![0; sent.len()];
+        other.read_exact(&mut data).unwrap();
+        assert_eq!(data, sent);
+        let connection = endpoint.connection(socket.as_fd()).unwrap().unwrap();
+        assert_eq!(connection.agreement, Agreement::Agreed, "connection {n}: {connection:?}");
+    }
+}
+
+fn unconnected(to: SocketAddr) -> OwnedFd {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    rustix::net::socket(family, SocketType::STREAM, None).unwrap()
+}
+
+fn set_option(socket: &impl AsFd, option: i32, value: i32) {
+    // SAFETY: the value is as long as is said, and lives as long as the call.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw const value).cast(),
+            4,
+        )
+    };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
 }

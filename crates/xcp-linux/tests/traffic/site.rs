@@ -194,13 +194,11 @@ impl Site {
 
     /// A router for what goes back, too.
     pub fn router_back(&self, rate_bps: u64) -> Router {
-        self.router_on(
-            self.r0,
-            rate_bps,
-            Hook::Any,
-            xcp_engine::RouterConfig::xcp(rate_bps / 8),
-            None,
-        )
+        self.router_back_of(rate_bps, xcp_engine::RouterConfig::xcp(rate_bps / 8))
+    }
+
+    pub fn router_back_of(&self, rate_bps: u64, law: xcp_engine::RouterConfig) -> Router {
+        self.router_on(self.r0, rate_bps, Hook::Any, law, None)
     }
 
     fn router_on(
