@@ -116,10 +116,17 @@ fn after_an_outage_the_window_is_that_of_before() {
     }
     until("the timeout has taken the window", || window(&far) == Some(1));
     until("the link is back", || read.load(Ordering::Relaxed) > count);
-    let after = window(&far).unwrap();
+    // Two round trips: what comes may be read before its acknowledgement is back at the sender, and
+    // a window that begins anew is eight packets after one and sixty-four after two.
+    let begin = Instant::now();
+    let mut after = Vec::new();
+    while begin.elapsed() < 4 * DELAY {
+        after.push(window(&far).unwrap_or(0));
+        sleep(Duration::from_millis(20));
+    }
     assert!(
-        before > 200 && after * 3 >= before * 2,
-        "at most {before} packets before, {after} after"
+        before > 200 && after.iter().any(|after| after * 3 >= before * 2),
+        "at most {before} packets before, {after:?} after"
     );
     stream.shutdown(Shutdown::Both).unwrap();
     reader.join().unwrap();
