@@ -199,7 +199,8 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Integer { min: 1, max: 1_000_000 },
             "10",
             "2",
-            "The first window in packets; the default is RFC 6928's.",
+            "The first window in packets; the default is RFC 6928's; with `xcp-robust`, routers may \
+             say less.",
         ),
         key(
             "rto-min",
