@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * XCP in the kernel's own TCP, sender and receiver: a congestion control (endpoint_window.h), by
- * another sender where that is asked for (endpoint_robust.h), the header option
- * (endpoint_options.h), room for it beside SACK (endpoint_room.h), shares of those for whom a host
- * sends (endpoint_share.h) and a view of all of it (endpoint_show.h), around the state of a
- * connection in its socket's storage. What senders and receiver do is engine/sender.h's,
+ * another sender where that is asked for (endpoint_robust.h), who speaks it (endpoint_handshake.h),
+ * the header option (endpoint_options.h), room for it beside SACK (endpoint_room.h), shares of those
+ * for whom a host sends (endpoint_share.h) and a view of all of it (endpoint_show.h), around the
+ * state of a connection in its socket's storage. What senders and receiver do is engine/sender.h's,
  * engine/robust_sender.h's and engine/receiver.h's; losses, retransmission and the timer are the
  * kernel's.
  *
@@ -149,6 +149,7 @@ static __always_inline __u32 option_length(const struct xcp_connection *c, __u32
 #include "endpoint_robust.h"
 #include "endpoint_share.h"
 
+#include "endpoint_handshake.h"
 #include "endpoint_options.h"
 
 #include "endpoint_listeners.h"

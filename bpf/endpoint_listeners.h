@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sockets that listened before the endpoint was there: what xcp_listen (endpoint_options.h) does
+ * Sockets that listened before the endpoint was there: what xcp_listen (endpoint_handshake.h) does
  * for those that come later. Part of endpoint.bpf.c.
  *
  * Run once, over the sockets of the network namespace of whoever runs it. Sockets outside the

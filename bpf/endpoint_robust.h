@@ -29,7 +29,7 @@
  *      is not waiting for room: what is promised to a transfer that is over by then is nobody's.
  *      But it does not ask for less than it has, for most connections send again.
  *   9. What the SYN was answered is heard when the connection is established, which may be before
- *      or after the kernel begins with its congestion control (endpoint_options.h).
+ *      or after the kernel begins with its congestion control (endpoint_handshake.h).
  */
 
 #define TCP_RTO_MAX_MS 44

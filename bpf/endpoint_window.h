@@ -41,7 +41,7 @@
 #define XCP_SILENT_NS 1000000000ULL
 #define XCP_SILENT_ROUND_TRIPS 4
 
-/* Retransmissions of the first data that carry headers: endpoint_options.h, difference 6. */
+/* Retransmissions of the first data that carry headers: endpoint_handshake.h, difference 3. */
 #define XCP_UNANSWERED 2
 
 /* Bytes of a full packet on the wire, Ethernet's header included: what a router counts. (An IPv6
