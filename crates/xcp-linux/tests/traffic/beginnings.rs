@@ -1,10 +1,10 @@
 //! The robust sender's first window, where nobody asked for it before connecting.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
-use rustix::net::{AddressFamily, SocketType};
+use rustix::net::{AddressFamily, Protocol, SocketType};
 use xcp_linux::endpoint::{Agreement, Ask, Give};
 use xcp_linux::router::Hook;
 use xcp_linux::sysctl;
@@ -12,10 +12,17 @@ use xcp_linux::sysctl;
 use crate::site::{Site, endpoint_asking};
 use crate::{listen, payload};
 
-/// `tcpi_snd_cwnd` (include/uapi/linux/tcp.h).
+/// `tcpi_options` and `tcpi_snd_cwnd` (include/uapi/linux/tcp.h).
+const OPTIONS: usize = 5;
 const SND_CWND: usize = 80;
+/// Of the former: data went with the SYN, and were acknowledged with it.
+const SYN_DATA: u8 = 32;
 
 fn cwnd(socket: &TcpStream) -> u32 {
+    u32::from_ne_bytes(info(socket)[SND_CWND..SND_CWND + 4].try_into().unwrap())
+}
+
+fn info(socket: &TcpStream) -> [u8; 104] {
     let (mut info, mut length) = ([0u8; 104], 104u32);
     // SAFETY: the kernel writes at most `length` bytes into `info`.
     let got = unsafe {
@@ -28,7 +35,7 @@ fn cwnd(socket: &TcpStream) -> u32 {
         )
     };
     assert_eq!(got, 0);
-    u32::from_ne_bytes(info[SND_CWND..SND_CWND + 4].try_into().unwrap())
+    info
 }
 
 /// Sequence numbers begin anywhere: a sender that compares with one from before had a million
@@ -128,9 +135,41 @@ fn fast_open_leaves_room_for_the_offer() {
         let mut data = vec![0; sent.len()];
         other.read_exact(&mut data).unwrap();
         assert_eq!(data, sent);
+        assert_eq!(info(&socket)[OPTIONS] & SYN_DATA != 0, n == 2, "data went with the SYN");
         let connection = endpoint.connection(socket.as_fd()).unwrap().unwrap();
         assert_eq!(connection.agreement, Agreement::Agreed, "connection {n}: {connection:?}");
     }
+}
+
+/// Nor is there beside MPTCP's options, in the SYN-ACK.
+#[test]
+fn mptcp_leaves_room_for_the_offer() {
+    /// `IPPROTO_MPTCP`.
+    const MPTCP: u32 = 262;
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint_asking(&site, Give::All, Ask { robust: true, ..Ask::default() });
+    let multipath = || {
+        let protocol = Protocol::from_raw(MPTCP.try_into().unwrap());
+        rustix::net::socket(AddressFamily::INET, SocketType::STREAM, Some(protocol))
+    };
+    let Ok(listener) = site.d.run(multipath).unwrap() else {
+        return xcp_skip::skipped!("kernel", "MPTCP's options: this kernel has no MPTCP");
+    };
+    let own = SocketAddr::new(site.address(false), 0);
+    site.d.run(|| rustix::net::bind(&listener, &own).unwrap()).unwrap();
+    rustix::net::listen(&listener, 8).unwrap();
+    let listener = TcpListener::from(listener);
+    let socket = site.s.run(|| multipath().unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    rustix::net::connect(&socket, &to).unwrap();
+    let mut socket = TcpStream::from(socket);
+    let (mut other, _) = listener.accept().unwrap();
+    let sent = payload(30_000);
+    socket.write_all(&sent).unwrap();
+    let mut data = vec![0; sent.len()];
+    other.read_exact(&mut data).unwrap();
+    assert_eq!(data, sent);
+    assert_eq!(endpoint.counts().unwrap().agreed, 2, "both ends");
 }
 
 fn unconnected(to: SocketAddr) -> OwnedFd {
