@@ -55,7 +55,9 @@
  *      as there were before. The last d with traffic says whose they are.
  *  13. Where flows have fewer than four packets in a d, F closes as much less of the gap: with one
  *      packet each, a part is d, a decision is heard by then and seen when the next packet comes,
- *      and the calendar, which has it due at one time, knows only the day and not the hour.
+ *      and the calendar, which has it due at one time, knows only the day and not the hour. And
+ *      all flows may send at one time of the day: then the least queue says nothing of the rest of
+ *      it, so Q' starts by as much from the mean one, as packets find it.
  *  14. A SYN is told how large a first window may be: robust_first.h.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
@@ -160,6 +162,7 @@ XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward 
     r->now.all += of->bytes;
     r->now.xcp += of->bytes;
     r->now.packets += of->segments;
+    r->now.found += r->waiting * of->segments;
     r->now.loose += h->flags & XCP_KEEPS ? 0 : of->bytes;
     if (of->bytes > r->largest)
         r->largest = of->bytes;
@@ -414,6 +417,7 @@ XCP_INLINE int xcp_robust_others(struct xcp_robust *r, xcp_u64 bytes, xcp_u32 se
         r->now.xcp += bytes;
     r->now.all += bytes;
     r->now.others += segments;
+    r->now.found += r->waiting * segments;
     if (bytes > r->largest)
         r->largest = bytes;
     return 1;

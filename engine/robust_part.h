@@ -25,6 +25,7 @@ XCP_STEP xcp_robust_plus(struct xcp_robust_sums *to, const struct xcp_robust_sum
     to->x_here += from->x_here;
     to->x_unknown += from->x_unknown;
     to->x_asking += from->x_asking;
+    to->found += from->found;
     xcp_acc_plus(&to->xr, &from->xr);
     return 0;
 }
@@ -297,14 +298,23 @@ XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
 #define XCP_ROBUST_SILENCE 1 /* later than twice its length, or d */
 #define XCP_ROBUST_FALLS 2   /* with a shorter queue than the one before */
 
+/* Whether flows have fewer than XCP_ROBUST_FEW packets in a d, and what part of as many, of 2^32:
+ * difference 13. */
+XCP_INLINE xcp_u32 xcp_robust_are_few(const struct xcp_robust *r) {
+    return r->apart > r->d_ns / XCP_ROBUST_FEW;
+}
+
+XCP_INLINE xcp_u32 xcp_robust_few(const struct xcp_robust *r) {
+    return xcp_robust_fraction(r->d_ns, XCP_ROBUST_FEW * r->apart);
+}
+
 /* The gain of the next part: differences 12 and 13. */
 XCP_PART xcp_robust_trust(struct xcp_robust *r) {
     struct xcp_num most;
     XCP_PART_NEEDS(r);
     r->gain = r->law.alpha;
-    if (r->apart > r->d_ns / XCP_ROBUST_FEW)
-        r->gain =
-            xcp_mul_fraction(r->gain, xcp_robust_fraction(r->d_ns, XCP_ROBUST_FEW * r->apart));
+    if (xcp_robust_are_few(r))
+        r->gain = xcp_mul_fraction(r->gain, xcp_robust_few(r));
     r->wary = 0;
     if (!r->loose)
         return 0;
@@ -327,6 +337,16 @@ XCP_INLINE xcp_u64 xcp_robust_kept(const struct xcp_robust *r, xcp_u64 others, x
     return r->capacity << 20 > taken ? (r->capacity << 20) - taken : 0;
 }
 
+/* The queue that has to be drained, bytes: the least one in M, and where flows have few packets as
+ * much of what the mean one has beyond it (difference 13). */
+XCP_INLINE xcp_u64 xcp_robust_stands(const struct xcp_robust *r) {
+    const struct xcp_robust_sums *m = &r->measured;
+    xcp_u64 packets = m->packets + m->others, mean = packets ? m->found / packets : 0;
+    if (!xcp_robust_are_few(r) || mean <= r->queue)
+        return r->queue;
+    return r->queue + xcp_mul_fraction(mean - r->queue, ~xcp_robust_few(r));
+}
+
 /* F: differences 2 to 4 and 7. how: XCP_ROBUST_... */
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
     const struct xcp_robust_sums *m;
@@ -342,7 +362,7 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     look.reach_ns = r->d_ns + xcp_robust_wait(r);
     look.y = (xcp_s64)r->y;
     look.others = r->y > xcp ? (xcp_s64)(r->y - xcp) : 0;
-    look.queue = r->queue;
+    look.queue = xcp_robust_stands(r);
     xcp_robust_look_ahead(r, &look);
     r->owed = look.owed;
     room = xcp_robust_sum((xcp_s64)(r->capacity << 20), -(xcp_s64)r->y);

@@ -16,7 +16,7 @@
 #define XCP_ROBUST_FULL 58
 #define XCP_ROBUST_PACKET 1500
 #define XCP_ROBUST_PACKETS 40 /* least in a part */
-#define XCP_ROBUST_FEW 4ULL   /* windows of fewer packets follow less closely */
+#define XCP_ROBUST_FEW 4ULL   /* windows of fewer packets: difference 13 */
 #define XCP_ROBUST_TARGET (2 * XCP_ROBUST_PACKET)
 #define XCP_ROBUST_AGREEING 4                  /* packets that make a rate */
 #define XCP_ROBUST_LEAST_PART 500000ULL        /* ns */
@@ -40,6 +40,7 @@ struct xcp_robust_sums {
     xcp_u64 x_unknown; /* of flows that name no link */
     xcp_u64 x_asking;  /* of these two kinds, those that ask for more */
     struct xcp_acc xr; /* X * RTT, 2^-32 ns^2 */
+    xcp_u64 found;     /* what each packet found waiting, bytes */
     xcp_u64 least;     /* of what waited, bytes */
     xcp_u64 waited;    /* when it began, bytes */
 };

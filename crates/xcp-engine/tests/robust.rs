@@ -137,6 +137,29 @@ fn few_packets_follow_less_closely() {
     }
 }
 
+/// Difference 13: windows of fewer than four packets answer to the mean queue, too, as much of it
+/// as packets find; others to the least one alone.
+#[test]
+fn few_packets_see_the_mean_queue() {
+    let least = |window: f64| {
+        let mut r = router();
+        let mut least = 0.0_f64;
+        for i in 0..400 {
+            let now = i * u64::from(SIZE) * S / C;
+            let backlog = if i % 10 == 0 { 0 } else { 40 * u64::from(SIZE) };
+            let mut h = header(100 * MS, window, 0.0);
+            r.arrival(now, SIZE, &h, backlog);
+            r.departure(now, SIZE, &mut h, backlog);
+            least = least.min(r.state().phi_bps);
+        }
+        least / (C as f64 * 8.0)
+    };
+    assert_eq!(least(40.0), 0.0);
+    assert_eq!(least(4.0), 0.0);
+    assert!(least(2.0) < -0.01, "{}", least(2.0));
+    assert!(least(1.0) < least(2.0) / 2.0, "{} and {}", least(1.0), least(2.0));
+}
+
 /// A link of 100 Mbit/s that ten flows use half of.
 fn half_a_wide_link(flags: u8, bursts: bool) -> (RobustRouter, u64, Vec<f64>) {
     let config = RouterConfig::preset(Preset::Robust, 10 * C);

@@ -331,7 +331,12 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-following-less",
         "windows of few packets follow as closely as any",
-        &[part("r->apart > r->d_ns / XCP_ROBUST_FEW", "0")],
+        &[part("r->gain = xcp_mul_fraction(r->gain, xcp_robust_few(r));", "")],
+    ),
+    one(
+        "without-the-mean-queue",
+        "windows of few packets, too, see the least queue only",
+        &[part("!xcp_robust_are_few(r) || mean <= r->queue", "1")],
     ),
     one(
         "without-first-windows",
