@@ -71,6 +71,7 @@ struct xcp_robust_round {
     xcp_u32 heavy;
     xcp_u32 push;
     xcp_u32 still;
+    xcp_u32 slow;  /* as difference 16 has it */
     xcp_u32 jumps; /* the path does */
 };
 
@@ -86,7 +87,7 @@ XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_rob
     evident = s->acked >= XCP_ROBUST_TELLING &&
               s->high >= (s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : XCP_ROBUST_EVIDENCE) &&
               s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
-    if (s->limited && q->infl > q->tau && evident) {
+    if (s->limited && evident) {
         xcp_robust_bind(
             s, q->flight,
             xcp_robust_more(q->delivered, xcp_robust_less(s->explicit_window, q->flight) >> 2));
@@ -219,8 +220,9 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
         else if (s->vanished)
             s->vanished--;
     }
-    s->high = q.infl > q.tau ? s->high + 1 : 0;
-    s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
+    q.slow = !q.jumps && q.mean > xcp_robust_twice(s);
+    s->high = q.infl > q.tau || q.slow ? s->high + 1 : 0;
+    s->high_fb = q.infl < q.tau >> 1 && !q.slow ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
     if (q.jumps && s->mode == XCP_ROBUST_DELAY)
         xcp_robust_compete(s, flight);
     if (s->mode == XCP_ROBUST_FREE)

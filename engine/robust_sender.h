@@ -74,6 +74,11 @@
  *      not three, until the RTT has been base for 128 rounds without that.
  *  15. The first window is no more than routers have said in the SYN's answer (robust_first.h), but
  *      for one packet.
+ *  16. A router looks for what it has given a base later. Where answers take twice that, and 40 ms
+ *      more than it at least (difference 11), it has given again what it has not seen, and a queue
+ *      without a router runs full and empty in turn, for no round is without a short RTT, or not
+ *      three running. So an increase counts as much less as its answer took longer than that, and a
+ *      round with such a mean is evidence of a queue, whatever its least RTT.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -211,6 +216,13 @@ XCP_INLINE xcp_u64 xcp_robust_lowest(const struct xcp_robust_sender *s) {
     return xcp_robust_more(lowest, least);
 }
 
+/* What counts of an increase whose answer took so many ns: difference 16. */
+XCP_INLINE xcp_u64 xcp_robust_in_time(const struct xcp_robust_sender *s, xcp_u64 increase,
+                                      xcp_u64 took_ns) {
+    xcp_u64 most = xcp_robust_twice(s);
+    return took_ns > most && s->base_ns ? xcp_robust_times(increase, most, took_ns) : increase;
+}
+
 /* A return header came back, for a packet sent at sent_ns. */
 XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,
                                          const struct xcp_return *h, xcp_u32 limited,
@@ -233,6 +245,8 @@ XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 no
     before = s->xcp.cwnd;
     xcp_sender_feedback(&s->xcp, now, h, s->base_ns, limited, segments);
     after = s->xcp.cwnd;
+    if (after > before)
+        after = before + xcp_robust_in_time(s, after - before, now - sent_ns);
     if (sent_ns >= s->timeout_ns) {
         w = s->explicit_window;
         if (after > before) {

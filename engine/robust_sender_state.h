@@ -151,6 +151,11 @@ XCP_INLINE xcp_u64 xcp_robust_matters(const struct xcp_robust_sender *s) {
     return xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10);
 }
 
+/* Twice base, but what a receiver may wait for more at the least, ns: difference 16. */
+XCP_INLINE xcp_u64 xcp_robust_twice(const struct xcp_robust_sender *s) {
+    return s->base_ns + xcp_robust_more(s->base_ns, XCP_ROBUST_WAIT);
+}
+
 /* min(W srtt / base, B): what is meant to be in flight. */
 XCP_INLINE xcp_u64 xcp_robust_flight(const struct xcp_robust_sender *s) {
     return xcp_robust_less(xcp_robust_times(s->explicit_window, xcp_robust_srtt(s), s->base_ns),
