@@ -2,11 +2,12 @@
 //! Knows nothing of files, reports or Linux.
 //!
 //! Where things are: `region` holds the loop and the events, `network` takes packets from link
-//! to link, a [`link`] is queue, transmitter and cable in one, its packets in a [`fifo`]; where
-//! links share a `medium`, or classes of packets a link, they wait for their turn in a
-//! `station`; [`queue`] has the disciplines, [`tcp`] the endpoints, `datagrams` the UDP
-//! sources; what a lab of real packets has in common with all that is in `xcp-elements`. [`view`]
-//! shows it to the recorder, and to who [`watch`]es closely.
+//! to link, a [`link`] is queue, transmitter and cable in one, its packets in a [`fifo`], its
+//! losses in `hazard`, its packets' waiting times in `waits`; where links share a `medium`, or
+//! classes of packets a link, they wait for their turn in a `station`; [`queue`] has the
+//! disciplines, [`tcp`] the endpoints, `datagrams` the UDP sources; what a lab of real packets
+//! has in common with all that is in `xcp-elements`. [`view`] shows it to the recorder, and to
+//! who [`watch`]es closely.
 //! [`simulate`] builds all of it and keeps the regions in step, several of them where
 //! [`partition`] divides a run among processors. The control law is in `xcp-engine`, and nowhere
 //! here.
@@ -53,6 +54,7 @@ mod datagrams;
 pub mod events;
 pub mod fifo;
 mod flow;
+mod hazard;
 pub mod liar;
 pub mod link;
 mod medium;
@@ -67,6 +69,7 @@ mod station;
 pub mod tcp;
 mod turns;
 pub mod view;
+mod waits;
 pub mod watch;
 
 pub use simulate::{SimError, simulate, simulate_on, simulate_partition, simulate_watched};

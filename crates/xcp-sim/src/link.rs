@@ -14,21 +14,20 @@
 //! another, it is two of these: the one at the near end has the queue and the transmitter and no
 //! cable, the one at the far end only the cable and what strikes there.
 
-use std::collections::VecDeque;
-
-use xcp_elements::{Backlog, Serializer, Varying, losses};
+use xcp_elements::{Backlog, Serializer, Varying};
 use xcp_model::record::capacity_bytes;
-use xcp_model::rng::Stream;
 use xcp_model::spread::Spread;
-use xcp_model::units::{Nanos, Period};
+use xcp_model::units::Nanos;
 use xcp_model::{self as model, Limit, LossPlace, Others};
 
 use crate::cable::Cable;
 use crate::fifo::{Fifo, Packets, Transit};
+use crate::hazard::Hazard;
 use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::routing::{Hop, Position};
 use crate::station::Station;
+use crate::waits::Waits;
 
 /// One direction of a link. In the order in which a packet needs it, by cache lines: in a network
 /// of a thousand links each of them has to come from far away for nearly every packet.
@@ -68,45 +67,6 @@ pub struct Link {
     waits: Option<Box<Waits>>,
 }
 
-/// Waiting times of the packets that came in the measured period and have gone into service: what
-/// still waits may do so for ever. Those of no length are not counted one by one: they are the
-/// packets that are left.
-#[derive(Debug)]
-struct Waits {
-    spread: Spread,
-    since: Nanos,
-    /// Packets sent before.
-    sent_before: u64,
-    /// Packets sent since that had come before.
-    came_before: u64,
-    /// How long the packets wait that have not gone into service, first come, first served; not
-    /// where they wait for a turn, which nobody knows.
-    waiting: VecDeque<Nanos>,
-    /// How many wait before those that have come since.
-    waiting_before: u64,
-}
-
-impl Waits {
-    /// The packet that has waited longest goes into service.
-    fn serve(&mut self) {
-        if self.waiting_before > 0 {
-            self.waiting_before -= 1;
-            self.came_before += 1;
-        } else if let Some(wait) = self.waiting.pop_front() {
-            self.spread.add(wait);
-        }
-    }
-
-    /// A packet goes into service that came at this time.
-    fn start(&mut self, came: Nanos, now: Nanos) {
-        if came < self.since {
-            self.came_before += 1;
-        } else if came < now {
-            self.spread.add(now - came);
-        }
-    }
-}
-
 /// What a link has counted since the beginning of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counters {
@@ -124,15 +84,6 @@ pub struct Counters {
     pub drops: u64,
     /// Packets lost on the link.
     pub lost: u64,
-}
-
-/// What makes packets disappear at one place of a link, kept apart because most links have nothing
-/// of the kind.
-#[derive(Debug)]
-struct Hazard {
-    losses: Vec<model::Loss>,
-    blackouts: Vec<Period>,
-    random: Stream,
 }
 
 impl Link {
@@ -345,7 +296,7 @@ impl Link {
             self.next_service = self.free_at;
         }
         if let Some(waits) = &mut self.waits {
-            waits.waiting.push_back(self.free_at - now);
+            waits.push(self.free_at - now);
         }
         // Centuries of backlog on a very slow line: what would leave after the end of time never
         // leaves.
@@ -578,23 +529,12 @@ impl Link {
     /// From now on waiting times are counted; the link has been advanced to now.
     pub fn measure(&mut self, now: Nanos) {
         let waiting = if self.station.is_some() { 0 } else { self.backlog().packets };
-        self.waits = Some(Box::new(Waits {
-            spread: Spread::default(),
-            since: now,
-            sent_before: self.counters.sent_packets,
-            came_before: 0,
-            waiting: VecDeque::new(),
-            waiting_before: waiting,
-        }));
+        self.waits = Some(Box::new(Waits::new(now, self.counters.sent_packets, waiting)));
     }
 
     /// The waiting times since then, and no more are counted; the link has been advanced to now.
     pub fn take_waits(&mut self) -> Option<Spread> {
-        let waits = *self.waits.take()?;
-        let packets = self.counters.sent_packets - waits.sent_before - waits.came_before;
-        let mut spread = waits.spread;
-        spread.add_zeros(packets - spread.total());
-        Some(spread)
+        Some(self.waits.take()?.spread(self.counters.sent_packets))
     }
 
     /// The packets that have gone into service and not yet reached the far end, the first to get
@@ -635,36 +575,5 @@ impl Link {
         let length = to.saturating_sub(self.counters.integrated_to);
         self.counters.queue_integral += u128::from(waiting) * u128::from(length);
         self.counters.integrated_to = to;
-    }
-}
-
-impl Hazard {
-    /// What is to be feared at a place of a link direction.
-    fn new(
-        direction: &model::Direction,
-        place: LossPlace,
-        index: usize,
-        seed: u64,
-    ) -> Option<Box<Self>> {
-        let (losses, random) = losses(&direction.losses, place, seed, index);
-        let blackouts =
-            if place == LossPlace::AfterQueue { direction.blackouts.clone() } else { Vec::new() };
-        if losses.is_empty() && blackouts.is_empty() {
-            return None;
-        }
-        Some(Box::new(Self { losses, blackouts, random }))
-    }
-
-    /// Whether the packet that passes at this time is lost.
-    fn strikes(&mut self, at: Nanos) -> bool {
-        if self.blackouts.iter().any(|period| period.contains(at)) {
-            return true;
-        }
-        // One draw for each loss that applies, so that losses are independent.
-        let random = &mut self.random;
-        self.losses
-            .iter()
-            .filter(|loss| loss.period.contains(at))
-            .fold(false, |hit, loss| (random.unit() < loss.probability) | hit)
     }
 }
