@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an XCP router keeps for one link. What is done with it: router.h, limited.h. */
+/* What an XCP router keeps for one link. What is done with it: router.h, router_interval.h,
+ * limited.h. */
 #ifndef XCP_ROUTER_STATE_H
 #define XCP_ROUTER_STATE_H
 

@@ -80,7 +80,7 @@ struct Scenario {
     queue: u64,
 }
 
-/// The law at the end of that interval, exactly. Names as in engine/router.h.
+/// The law at the end of that interval, exactly. Names as in engine/router_interval.h.
 struct Model {
     d: Q,
     y: Q,

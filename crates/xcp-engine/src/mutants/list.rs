@@ -29,6 +29,10 @@ const fn router(right: &'static str, wrong: &'static str) -> Edit {
     Edit { file: "router.h", right, wrong }
 }
 
+const fn interval(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "router_interval.h", right, wrong }
+}
+
 const fn limited(right: &'static str, wrong: &'static str) -> Edit {
     Edit { file: "limited.h", right, wrong }
 }
@@ -67,39 +71,39 @@ pub const MUTANTS: &[Mutant] = &[
         "alpha-doubled",
         "alpha twice what it should be",
         &[
-            router(CAPACITY, "2 * xcp_mul_fraction(r->law.capacity << 20, r->law.alpha)"),
-            router(INPUT, "2 * xcp_mul_fraction(y, r->law.alpha)"),
+            interval(CAPACITY, "2 * xcp_mul_fraction(r->law.capacity << 20, r->law.alpha)"),
+            interval(INPUT, "2 * xcp_mul_fraction(y, r->law.alpha)"),
         ],
     ),
     one(
         "alpha-halved",
         "alpha half of what it should be",
         &[
-            router(CAPACITY, "xcp_mul_fraction(r->law.capacity << 20, r->law.alpha) >> 1"),
-            router(INPUT, "xcp_mul_fraction(y, r->law.alpha) >> 1"),
+            interval(CAPACITY, "xcp_mul_fraction(r->law.capacity << 20, r->law.alpha) >> 1"),
+            interval(INPUT, "xcp_mul_fraction(y, r->law.alpha) >> 1"),
         ],
     ),
     one(
         "beta-doubled",
         "beta twice what it should be",
-        &[router(QUEUE, "xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta) << 1")],
+        &[interval(QUEUE, "xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta) << 1")],
     ),
     one(
         "beta-halved",
         "beta half of what it should be",
-        &[router(QUEUE, "xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta) >> 1")],
+        &[interval(QUEUE, "xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta) >> 1")],
     ),
-    one("beta-zero", "no queue term", &[router(QUEUE, "0")]),
+    one("beta-zero", "no queue term", &[interval(QUEUE, "0")]),
     one(
         "queue-term-flipped",
         "the queue term with the other sign",
-        &[router("minus = xcp_q20_add(minus, term);", "plus = xcp_q20_add(plus, term);")],
+        &[interval("minus = xcp_q20_add(minus, term);", "plus = xcp_q20_add(plus, term);")],
     ),
     one(
         "gamma-doubled",
         "gamma twice what it should be",
         &[
-            router(TURNOVER, "xcp_mul_fraction(y, r->law.gamma) << 1"),
+            interval(TURNOVER, "xcp_mul_fraction(y, r->law.gamma) << 1"),
             limited(
                 TURNOVER_OWN,
                 "xcp_mul_fraction(xcp_rate(l->input, r->elapsed_ns), r->law.gamma) << 1",
@@ -110,38 +114,48 @@ pub const MUTANTS: &[Mutant] = &[
         "gamma-halved",
         "gamma half of what it should be",
         &[
-            router(TURNOVER, "xcp_mul_fraction(y, r->law.gamma) >> 1"),
+            interval(TURNOVER, "xcp_mul_fraction(y, r->law.gamma) >> 1"),
             limited(
                 TURNOVER_OWN,
                 "xcp_mul_fraction(xcp_rate(l->input, r->elapsed_ns), r->law.gamma) >> 1",
             ),
         ],
     ),
-    one("gamma-zero", "nothing is shuffled", &[router(TURNOVER, "0"), limited(TURNOVER_OWN, "0")]),
+    one(
+        "gamma-zero",
+        "nothing is shuffled",
+        &[interval(TURNOVER, "0"), limited(TURNOVER_OWN, "0")],
+    ),
     one(
         "shuffle-whole",
         "F is not taken off the shuffle",
-        &[router(LESS_F, "turnover"), limited(LESS_F, "turnover")],
+        &[interval(LESS_F, "turnover"), limited(LESS_F, "turnover")],
     ),
     one(
         "capacity-2-low",
         "2 % less capacity than there is",
-        &[router(CAPACITY, "xcp_mul_fraction((r->law.capacity << 20) / 100 * 98, r->law.alpha)")],
+        &[interval(CAPACITY, "xcp_mul_fraction((r->law.capacity << 20) / 100 * 98, r->law.alpha)")],
     ),
     one(
         "capacity-2-high",
         "2 % more capacity than there is",
-        &[router(CAPACITY, "xcp_mul_fraction((r->law.capacity << 20) / 100 * 102, r->law.alpha)")],
+        &[interval(
+            CAPACITY,
+            "xcp_mul_fraction((r->law.capacity << 20) / 100 * 102, r->law.alpha)",
+        )],
     ),
     one(
         "capacity-5-high",
         "5 % more capacity than there is",
-        &[router(CAPACITY, "xcp_mul_fraction((r->law.capacity << 20) / 100 * 105, r->law.alpha)")],
+        &[interval(
+            CAPACITY,
+            "xcp_mul_fraction((r->law.capacity << 20) / 100 * 105, r->law.alpha)",
+        )],
     ),
     one(
         "no-pools",
         "no residue pools",
-        &[router(
+        &[interval(
             NEXT,
             "r->law.pools = 0; r->next_ns = (queue_end - end) >> 63 ? queue_end : end;",
         )],
@@ -159,44 +173,48 @@ pub const MUTANTS: &[Mutant] = &[
     one(
         "instantaneous-queue",
         "the queue of the moment instead of the persistent one",
-        &[router(MINIMUM, "r->queue = backlog;")],
+        &[interval(MINIMUM, "r->queue = backlog;")],
     ),
-    one("queue-over-d", "the persistent queue over all of d", &[router(PERIOD, "d")]),
+    one("queue-over-d", "the persistent queue over all of d", &[interval(PERIOD, "d")]),
     one(
         "target-ignored",
         "no queue target (Q_T of XCP-IR)",
-        &[router(GAP, "r->queue"), router("(r->queue > r->law.queue_target)", "1")],
+        &[interval(GAP, "r->queue"), interval("(r->queue > r->law.queue_target)", "1")],
     ),
     one(
         "others-ignored",
         "other traffic not taken off the capacity (XCP-IR)",
-        &[router("xcp_q20_add(y, xcp_rate(r->others, elapsed))", "y")],
+        &[interval("xcp_q20_add(y, xcp_rate(r->others, elapsed))", "y")],
     ),
-    one("d-50-ms", "d is 50 ms whatever the round trips are", &[router(D, "xcp_num_of(50000000)")]),
+    one(
+        "d-50-ms",
+        "d is 50 ms whatever the round trips are",
+        &[interval(D, "xcp_num_of(50000000)")],
+    ),
     one(
         "d-longest",
         "d is the longest round trip where it should be the mean",
-        &[router(D, "xcp_num_of(r->longest_rtt)")],
+        &[interval(D, "xcp_num_of(r->longest_rtt)")],
     ),
     one(
         "d-mean",
         "d is the mean where it should be the longest round trip",
-        &[router(D, "xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x)")],
+        &[interval(D, "xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x)")],
     ),
     one(
         "interval-doubled",
         "control intervals of 2 d",
-        &[router(INTERVAL, "xcp_num_u64(r->d, r->law.max_interval_ns) << 1")],
+        &[interval(INTERVAL, "xcp_num_u64(r->d, r->law.max_interval_ns) << 1")],
     ),
     one(
         "no-decrease",
         "no negative feedback",
-        &[router("negative ? xcp_q20_add(shuffle, f) : shuffle", "0")],
+        &[interval("negative ? xcp_q20_add(shuffle, f) : shuffle", "0")],
     ),
     one(
         "spare-unscaled",
         "N / N_b ignored (P-XCP)",
-        &[router(
+        &[interval(
             "negative || r->law.spare != XCP_SPARE_SCALED ? f : xcp_router_scaled(r, f, sum_x)",
             "f",
         )],
@@ -220,7 +238,7 @@ pub const MUTANTS: &[Mutant] = &[
     one(
         "shuffle-everybody",
         "iXCP shuffles everybody",
-        &[router(
+        &[interval(
             NEXT,
             "r->law.shuffle = XCP_SHUFFLE_ALL; r->next_ns = (queue_end - end) >> 63 ? queue_end : \
                 end;",
