@@ -1,105 +1,22 @@
-/* A playground page: the scenario's text, the controls that change it, the engine's workers that run it, and the pictures of what came of it.
-   The text is the only truth: controls rewrite it, the reader reads it, each variant runs in a worker of its own. All that comes from a scenario
-   or an address goes into the page as text, never as markup. */
+/* A playground page: the scenario's text, the controls that change it, and the runs of what it says. The text is the only truth: controls rewrite it,
+   the reader reads it, each variant runs in a worker of its own. All that comes from a scenario or an address goes into the page as text, never as
+   markup. The workers are those of playground-engine.js; the pictures of what came of a run, playground-charts.js and playground-packets.js draw. */
 (() => {
   'use strict';
 
-  const $ = (id) => document.getElementById(id);
-  const { number, percent, index, unitFor, withUnit, cut } = xcpNumbers;
-  const make = (tag, properties = {}, ...children) => { const e = Object.assign(document.createElement(tag), properties); e.append(...children); return e; };
-  const root = document.documentElement;
-  const page = JSON.parse($('playground-data').textContent);
-  // The address says which of the page's scenarios (`#f=2`; the first) and what was made of it (`s=`).
-  const inAddress = (key) => new URLSearchParams(location.hash.slice(1)).get(key);
-  const chosen = /^\d{1,6}$/.test(inAddress('f') || '') && page.sources[Number(inAddress('f'))] ? Number(inAddress('f')) : 0;
-  const source = page.sources[chosen];
-  const fileName = source.name.replace(/^.*[/\\]/, '') || 'scenario.toml';
-  const SHOWN = 3;
+  const {
+    $, make, root, page, chosen, source, fileName, SHOWN, state, columns, variants, shownVariants, first, columnName, mainLink, takeColours,
+  } = xcpPage;
+  const { Engine, askReader } = xcpEngine;
+  const { keep, fromAddress } = xcpAddress;
+  const { drawPackets, buildKey } = xcpPackets;
+  const { ROWS, buildRows, drawRows, redrawPlots, onTime } = xcpCharts;
+  const { number, percent, index, unitFor, withUnit } = xcpNumbers;
   // Packets times links that run unasked: some seconds on a phone.
   const MOST_HOPS = 2e7;
 
-  // ---- the engine -----------------------------------------------------------------------------------------------------------------------
+  // ---- paths ----------------------------------------------------------------------------------------------------------------------------
 
-  let compiled = null;
-  const workerAddress = URL.createObjectURL(new Blob([page.worker], { type: 'text/javascript' }));
-  const compile = async () => {
-    const bytes = Uint8Array.from(atob($('playground-engine').textContent), (c) => c.charCodeAt(0));
-    if (!window.DecompressionStream) throw new Error('This browser is too old for this page: it needs Chrome 80, Firefox 113, Safari 16.4 or a later one.');
-    const plain = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
-    return WebAssembly.compile(plain);
-  };
-
-  // A worker with an engine, one request at a time. Whoever has waited long enough ends it and gets a new one.
-  class Engine {
-    constructor() { this.next = 1; this.waiting = null; this.start(); }
-
-    start() {
-      this.worker = new Worker(workerAddress);
-      this.worker.onmessage = ({ data }) => {
-        const waiting = this.waiting;
-        if (!waiting || data.id !== waiting.id) return;
-        if (data.partial) { waiting.partial(data.partial); return; }
-        this.waiting = null;
-        if (data.failed) { this.restart(); waiting.done({ ok: false, text: `The engine failed unexpectedly: ${data.failed}` }); } else waiting.done(data.answer);
-      };
-      this.worker.onerror = (event) => {
-        event.preventDefault();
-        const waiting = this.waiting;
-        this.waiting = null;
-        this.restart();
-        if (waiting) waiting.done({ ok: false, text: 'The engine failed unexpectedly.' });
-      };
-      this.worker.postMessage({ module: compiled });
-    }
-
-    restart() { this.worker.terminate(); this.start(); }
-
-    // Ends what it does; nobody hears of that again.
-    stop() {
-      if (!this.waiting) return;
-      const waiting = this.waiting;
-      this.waiting = null;
-      this.restart();
-      waiting.done(null);
-    }
-
-    ask(request, partial = () => {}) {
-      return new Promise((done) => {
-        const id = this.next++;
-        this.waiting = { id, partial, done, since: performance.now() };
-        this.worker.postMessage({ id, request });
-      });
-    }
-  }
-
-  // Requests to the reader, one after the other; a text that takes it long is given up.
-  let reader = null;
-  let queue = Promise.resolve();
-  const askReader = (request, patience = 4000) => {
-    const asked = queue.then(async () => {
-      const clock = setTimeout(() => reader.stop(), patience);
-      const answer = await reader.ask(request);
-      clearTimeout(clock);
-      return answer || { ok: false, text: 'Reading this takes too long; it was given up.' };
-    });
-    queue = asked.catch(() => {});
-    return asked;
-  };
-
-  // ---- state ----------------------------------------------------------------------------------------------------------------------------
-
-  const state = { name: fileName, text: source.text, read: null, link: null, group: null, usual: {}, shown: null, time: 0, past: [], foreign: false, anyway: false };
-  // What is on the page of each variant that is shown: {engine, answer, wanted, ...}.
-  const columns = [];
-  let generation = 0;
-
-  const variants = () => (state.read ? state.read.variants : []);
-  const shownVariants = () => {
-    const all = variants().map((_, i) => i);
-    const chosen = (state.shown || all).filter((i) => i < all.length).slice(0, SHOWN);
-    return chosen.length ? chosen : all.slice(0, SHOWN);
-  };
-  const first = () => variants()[shownVariants()[0]];
   const quotedPart = (name) => (/^[\w-]+$/.test(name) ? name : `"${name}"`);
   const toml = (text) => `"${text.replace(/[\\"]/g, '\\$&')}"`;
   const linkPath = (key) => `link.${quotedPart(state.link)}.${key}`;
@@ -117,6 +34,8 @@
     const answer = await askReader({ do: 'read', name: state.name, text, written: paths() });
     return answer;
   };
+
+  let generation = 0;
 
   // Takes a text over, if it is right, and runs it; else tells what is wrong. `typed`: it is what the editor shows already; `known`: it has been read.
   const take = async (text, { typed = false, remember = true, told = true, known = null } = {}) => {
@@ -291,13 +210,6 @@
     keep();
   };
 
-  const columnName = (column) => (variants()[column.variant] || {}).name || 'Simulated';
-  const mainLink = () => {
-    const variant = first();
-    if (!variant || !state.link) return '';
-    const i = variant.links.findIndex((l) => l.name === state.link);
-    return variant.main !== null && variant.main >> 1 === i && variant.main % 2 ? `${state.link}.reverse` : state.link;
-  };
   const rtt = (summary) => { const list = summary.flows.map((f) => f.rtt_mean).filter((r) => r > 0); return list.length ? list.reduce((a, b) => a + b, 0) / list.length : NaN; };
   const told = (column) => {
     const link = column.summary.links[mainLink()];
@@ -414,7 +326,7 @@
     $('compare-bar').hidden = variants().length >= SHOWN || !tcpGroups(variant).length || !state.link;
     options($('of'), wanted.map((i) => [String(i), variants()[i].name || 'the run']), wanted.map(String).includes($('of').value) ? $('of').value : String(wanted[0]));
     $('only-print').textContent = state.text;
-    buildRows();
+    if (buildRows()) drawSoon();
   };
 
   // ---- a variant's card -----------------------------------------------------------------------------------------------------------------
@@ -507,292 +419,6 @@
     c.each.replaceChildren(...each, make('span', { textContent: ` ${unit[1]}${flows.length > 8 ? `, and ${flows.length - 8} more` : ''}` }));
   };
 
-  // ---- charts ---------------------------------------------------------------------------------------------------------------------------
-
-  const ROWS = [
-    { key: 'utilisation', heading: 'Utilisation', note: 'share of the link’s capacity in use', of: 'link', column: 'utilisation', unit: 'share', top: 1.05 },
-    { key: 'queue', heading: 'Queue', note: 'packets waiting: mean of each interval', of: 'link', column: 'queue_mean_packets', unit: 'packets' },
-    { key: 'cwnd', heading: 'Congestion window', note: 'packets that each sender may have in flight', of: 'flow', column: 'cwnd_packets', unit: 'packets' },
-    { key: 'goodput', heading: 'Goodput', note: 'new data that reached the receiving application', of: 'flow', column: 'goodput_bps', unit: 'bps', cut: true },
-    { key: 'drops', heading: 'Drops', note: 'packets dropped by the queue in each interval', of: 'link', column: 'drops', unit: 'packets', bars: true },
-  ];
-  for (const row of ROWS) {
-    row.unitOut = make('span', { className: 'unit' });
-    row.ofOut = make('span', { className: 'unit' });
-    row.grid = make('div', { className: 'grid' });
-    row.section = make('section', { className: 'row' }, make('h3', {}, `${row.heading} `, row.unitOut, row.ofOut), make('p', { className: 'note', textContent: row.note }), row.grid);
-    row.section.dataset.row = row.key;
-    $('rows').append(row.section);
-  }
-  const theme = () => {
-    const style = getComputedStyle(root);
-    const get = (name) => style.getPropertyValue(`--${name}`).trim();
-    return { paper: get('paper'), ink: get('ink'), soft: get('soft'), grid: get('grid'), line: get('line'), mark: get('mark'), accent: get('accent'), bad: get('bad'), colours: [0, 1, 2, 3, 4, 5, 6, 7].map((i) => get(`c${i}`)) };
-  };
-  let colours = theme();
-  const sync = uPlot.sync('playground');
-
-  const buildRows = () => {
-    for (const row of ROWS) {
-      row.grid.style.setProperty('--cols', columns.length);
-      const figures = columns.map((c) => {
-        c.plots[row.key] = c.plots[row.key] || plotPlace();
-        return c.plots[row.key].figure;
-      });
-      if (figures.some((f, i) => row.grid.children[i] !== f) || row.grid.children.length !== figures.length) { row.grid.replaceChildren(...figures); drawSoon(); }
-      columns.forEach((c) => { c.plots[row.key].caption.textContent = variants()[c.variant].name; });
-    }
-  };
-  const plotPlace = () => {
-    const caption = make('b');
-    const at = make('span', { className: 'at' });
-    const box = make('div', { className: 'plot' });
-    box.setAttribute('role', 'img');
-    const legend = make('ul', { className: 'legend' });
-    return { figure: make('figure', {}, make('figcaption', {}, caption, at), box, legend), caption, at, box, legend, uplot: null, shape: '' };
-  };
-  // The curves of a row and variant: [{name, values}].
-  const curves = (row, c) => {
-    if (!c.answer) return [];
-    if (row.of === 'link') return c.answer.series.filter((s) => s.of === 'link' && s.name === mainLink() && s.quantity === row.column).map((s) => ({ name: '', values: s.values }));
-    return c.answer.series.filter((s) => s.of === 'flow' && s.quantity === row.column);
-  };
-  const drawRows = () => {
-    // All sizes before anything is written, after which the browser would have to lay the page out anew for each.
-    for (const { key } of ROWS) for (const { plots } of columns) plots[key].size = [plots[key].box.clientWidth, plots[key].box.clientHeight];
-    for (const row of ROWS) {
-      const lists = columns.map((c) => curves(row, c));
-      const range = extent(row, lists);
-      const unit = unitFor(row.unit, Math.max(range[1], -range[0]));
-      row.unitOut.textContent = unit[1];
-      row.ofOut.textContent = row.of === 'link' ? ` · ${mainLink()}` : range[2] ? ` · peaks up to ${number(range[2] / unit[0])} cut off` : '';
-      columns.forEach((c, i) => { if (c.answer) drawPlot(row, c, lists[i], range, unit); });
-    }
-  };
-  const extent = (row, lists) => {
-    let high = 0;
-    let low = 0;
-    for (const { values } of lists.flat()) for (const v of values) { if (v > high) high = v; if (v < low) low = v; }
-    if (row.top) return [0, Math.max(row.top, high)];
-    const pad = (high - low) * 0.06 || 1;
-    const top = row.cut ? cut(lists.flat().flatMap(({ values }) => [...values]), high) : null;
-    if (top !== null) return [0, top, high];
-    return [low < 0 ? low - pad : 0, high + pad];
-  };
-  const plain = (values) => Array.from(values, (v) => (Number.isNaN(v) ? null : v));
-  const drawPlot = (row, c, list, range, unit) => {
-    const p = c.plots[row.key];
-    const [width, height] = p.size;
-    const more = variants()[c.variant].groups.reduce((sum, g) => sum + g.count, 0) - list.length;
-    const shape = [width, height, colours.paper, more, ...list.map(({ name }) => name)].join();
-    const scale = [...range, ...unit, variants()[c.variant].duration, columnName(c)].join();
-    // What is there already is not drawn again.
-    if (p.uplot && p.shape === shape && p.scale === scale && p.time === state.time && p.times === c.answer.times && list.every(({ values }, i) => values === p.list[i].values)) return;
-    const data = [Array.from(c.answer.times), ...list.map((entity) => plain(entity.values))];
-    Object.assign(p, { unit, range, list, scale, duration: variants()[c.variant].duration, time: state.time, times: c.answer.times });
-    if (!p.uplot || p.shape !== shape) {
-      if (p.uplot) p.uplot.destroy();
-      p.shape = shape;
-      const small = width < 260;
-      const axis = { stroke: colours.soft, font: `${small ? 10 : 12}px system-ui, sans-serif`, ticks: { show: false }, gap: 5 };
-      const style = (i) => ({ points: { show: false }, stroke: colours.colours[i % 8], width: list.length > 5 ? 1.25 : 1.75, ...(row.bars ? { fill: colours.colours[i % 8], width: 0, paths: uPlot.paths.bars({ size: [1, Infinity, 1.5] }) } : {}) });
-      p.uplot = new uPlot({
-        width, height, padding: [8, 12, 0, 0], legend: { show: false },
-        scales: { x: { time: false, range: () => [0, p.duration] }, y: { range: () => [p.range[0], p.range[1]] } },
-        series: [{}, ...list.map((_, i) => style(i))],
-        axes: [
-          { ...axis, size: 24, space: 56, grid: { show: false }, values: (u, ticks) => ticks.map((t) => `${+t.toPrecision(9)} s`) },
-          { ...axis, size: small ? 36 : 44, space: 30, grid: { stroke: colours.grid, width: 1 }, values: (u, ticks) => ticks.map((v) => String(+(v / p.unit[0]).toPrecision(6))) },
-        ],
-        cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: sync.key } },
-        hooks: {
-          setCursor: [(u) => readPlot(p, u.cursor.idx)],
-          draw: [(u) => { const x = u.valToPos(state.time, 'x', true); u.ctx.save(); u.ctx.fillStyle = colours.accent; u.ctx.fillRect(x - 0.5, u.bbox.top, Math.max(1, devicePixelRatio), u.bbox.height); u.ctx.restore(); }],
-        },
-      }, data, p.box);
-      p.uplot.over.addEventListener('click', () => { if (p.uplot.cursor.idx !== null && p.uplot.cursor.left >= 0) { pause(); placeTime(p.uplot.posToVal(p.uplot.cursor.left, 'x')); } });
-      p.legend.replaceChildren(...(list.length > 1 || row.of === 'flow' ? list : []).map((entity, i) => {
-        const swatch = make('i');
-        swatch.style.borderTopColor = colours.colours[i % 8];
-        return make('li', {}, make('span', {}, swatch, `${entity.name} `, make('span', { className: 'v' })));
-      }));
-      if (row.of === 'flow' && more > 0 && list.length) p.legend.append(make('li', { textContent: `and ${more} more flows, not drawn` }));
-    } else {
-      p.uplot.setData(data);
-    }
-    readPlot(p, null);
-    p.box.querySelectorAll('.none').forEach((e) => e.remove());
-    if (!list.length || (row.bars && list.every(({ values }) => values.every((v) => !v)))) p.box.append(make('div', { className: 'none', textContent: list.length ? 'no drops' : 'not recorded in this run' }));
-    p.box.setAttribute('aria-label', `${row.heading}, ${columnName(c)}: ${list.slice(0, 8).map(({ name, values }) => words(name, values, unit)).join('; ') || 'not recorded'}`);
-  };
-  const words = (name, values, unit) => {
-    let [low, high, sum, n] = [Infinity, -Infinity, 0, 0];
-    for (const v of values) if (!Number.isNaN(v)) { low = Math.min(low, v); high = Math.max(high, v); sum += v; n++; }
-    return n ? `${name ? `${name} ` : ''}from ${number(low / unit[0])} to ${number(high / unit[0])}, mean ${number(sum / n / unit[0])} ${unit[1]}` : `${name} without data`;
-  };
-  const readPlot = (p, index) => {
-    if (!p.uplot) return;
-    const there = index !== null && index !== undefined;
-    const values = p.list.map((_, i) => (there ? p.uplot.data[i + 1][index] : null));
-    const out = [...p.legend.querySelectorAll('.v')];
-    out.forEach((e, i) => { e.textContent = there ? number(values[i] === null ? null : values[i] / p.unit[0]) : ''; });
-    p.at.textContent = there ? `${out.length ? '' : `${number(values[0] / p.unit[0])} ${p.unit[1]} at `}${number(p.uplot.data[0][index])} s` : '';
-  };
-
-  // ---- packets --------------------------------------------------------------------------------------------------------------------------
-
-  // Nodes by their distance from where the first flow begins, those of one distance below one another.
-  const layout = (variant, width, height) => {
-    const n = variant.nodes.length;
-    const distance = Array(n).fill(-1);
-    const start = variant.groups.length ? variant.groups[0].from : 0;
-    for (const seed of [start, ...Array(n).keys()]) {
-      if (distance[seed] >= 0) continue;
-      distance[seed] = 0;
-      const line = [seed];
-      while (line.length) {
-        const at = line.shift();
-        for (const { ends } of variant.links) {
-          const other = ends[0] === at ? ends[1] : ends[1] === at ? ends[0] : -1;
-          if (other >= 0 && distance[other] < 0) { distance[other] = distance[at] + 1; line.push(other); }
-        }
-      }
-    }
-    const used = new Set(variant.links.flatMap((l) => l.ends));
-    const layers = [];
-    // The first flow's way lies straight; what hangs on it goes below and above.
-    const way = new Set();
-    if (variant.groups.length) for (const d of variant.groups[0].route) if (variant.links[d >> 1]) variant.links[d >> 1].ends.forEach((e) => way.add(e));
-    for (let node = 0; node < n; node++) if (used.has(node)) (layers[distance[node]] = layers[distance[node]] || []).push(node);
-    const deep = Math.max(1, ...layers.map((l) => (l || []).length));
-    const places = [];
-    layers.forEach((layer, x) => {
-      layer.sort((a, b) => way.has(b) - way.has(a) || a - b).forEach((node, k) => {
-        const offset = k === 0 ? 0 : (k % 2 ? 1 : -1) * Math.ceil(k / 2);
-        places[node] = [34 + (width - 68) * (layers.length > 1 ? x / (layers.length - 1) : 0.5), height / 2 + offset * Math.min(64, (height - 70) / deep)];
-      });
-    });
-    return places;
-  };
-
-  // Crossings by direction, in order of time.
-  const indexed = (c) => {
-    if (c.index) return c.index;
-    const { packets } = c.answer;
-    c.index = packets.directions.map(() => []);
-    for (let i = 0; i < packets.left.length; i++) c.index[packets.direction[i]].push(i);
-    return c.index;
-  };
-  const drawPackets = (c) => {
-    const { canvas } = c;
-    const variant = variants()[c.variant];
-    if (!variant) return;
-    const width = canvas.parentElement.clientWidth;
-    if (!width) return;
-    const wide = new Set(variant.links.flatMap((l) => l.ends)).size;
-    const height = wide > 4 ? 280 : 210;
-    const ratio = devicePixelRatio || 1;
-    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(height * ratio);
-      canvas.style.height = `${height}px`;
-    }
-    const g = canvas.getContext('2d');
-    g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    g.clearRect(0, 0, width, height);
-    const places = layout(variant, width, height);
-    const packets = c.answer && c.answer.packets;
-    const t = state.time;
-    const frame = packets && packets.frames.length ? Math.min(packets.frames.length - 1, Math.max(0, Math.floor((t / packets.frames[packets.frames.length - 1]) * packets.frames.length) - 1)) : -1;
-    const flowColours = $('colours').value === 'flow';
-    let underWay = 0;
-    // Flows side by side, as far as there is room.
-    const rows = Math.min(variant.groups.reduce((sum, group) => sum + group.count, 0), 5);
-    const queues = [];
-    variant.links.forEach((link, l) => {
-      for (const way of [0, 1]) {
-        const d = 2 * l + way;
-        const [a, b] = way ? [places[link.ends[1]], places[link.ends[0]]] : [places[link.ends[0]], places[link.ends[1]]];
-        const length = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
-        const [ux, uy] = [(b[0] - a[0]) / length, (b[1] - a[1]) / length];
-        const at = (share, aside) => { const s = 16 + (length - 32) * share; return [a[0] + ux * s + uy * aside, a[1] + uy * s - ux * aside]; };
-        g.strokeStyle = colours.grid;
-        g.lineWidth = 6 * rows + 2;
-        g.beginPath(); g.moveTo(...at(0, 3 + 3 * rows)); g.lineTo(...at(1, 3 + 3 * rows)); g.stroke();
-        if (!packets || d >= packets.directions.length) continue;
-        // Packets on the cable, the last that left first.
-        const line = indexed(c)[d];
-        let [lo, hi] = [0, line.length];
-        while (lo < hi) { const mid = (lo + hi) >> 1; if (packets.arrives[line[mid]] <= t) lo = mid + 1; else hi = mid; }
-        for (let k = lo; k < line.length && packets.left[line[k]] <= t; k++) {
-          const i = line[k];
-          const [x, y] = at((t - packets.left[i]) / (packets.arrives[i] - packets.left[i] || 1), 6 + 6 * (packets.flow[i] % rows));
-          underWay++;
-          mark(g, x, y, packets.look[i], flowColours ? colours.colours[packets.flow[i] % 8] : null);
-        }
-        const waiting = frame >= 0 ? packets.waiting[frame * packets.directions.length + d] : 0;
-        if (waiting > 0) {
-          const limit = link.limit || 1;
-          queues.push({ at: at(0, 0), aside: 8 + 6 * rows, up: way === 0 ? -1 : 1, share: Math.min(1, waiting / limit), waiting });
-        }
-      }
-    });
-    for (const q of queues) {
-      const [x, y] = q.at;
-      const tall = 44;
-      const top = q.up < 0 ? y - q.aside - tall : y + q.aside;
-      g.fillStyle = colours.grid;
-      g.fillRect(x - 6, top, 12, tall);
-      g.fillStyle = q.share > 0.9 ? colours.bad : colours.colours[4];
-      const h = Math.max(2, tall * q.share);
-      g.fillRect(x - 6, q.up < 0 ? y - q.aside - h : y + q.aside, 12, h);
-      g.fillStyle = colours.ink;
-      g.font = '12px system-ui, sans-serif';
-      g.textAlign = 'center';
-      g.fillText(String(q.waiting), x, q.up < 0 ? top - 4 : top + tall + 12);
-    }
-    g.textAlign = 'center';
-    g.textBaseline = 'middle';
-    g.font = '12px system-ui, sans-serif';
-    places.forEach((place, node) => {
-      if (!place) return;
-      g.fillStyle = colours.paper;
-      g.strokeStyle = colours.ink;
-      g.lineWidth = 1.5;
-      g.beginPath(); g.arc(place[0], place[1], 14, 0, 2 * Math.PI); g.fill(); g.stroke();
-      g.fillStyle = colours.ink;
-      const name = variant.nodes[node];
-      g.fillText(name.length > 4 ? `${name.slice(0, 3)}…` : name, place[0], place[1] + 0.5);
-    });
-    g.textBaseline = 'alphabetic';
-    const longestQueue = queues.reduce((most, q) => Math.max(most, q.waiting), 0);
-    canvas.setAttribute('aria-label', packets ? `${columnName(c)} at ${t.toFixed(2)} s: ${underWay} packets drawn on the links, longest queue ${longestQueue} packets` : `${columnName(c)}: running`);
-  };
-  // Up: more. Down: less. Square: neither. Acknowledgements are small.
-  const mark = (g, x, y, look, colour) => {
-    const acknowledgement = look === 1 || look >= 5;
-    const kind = look >= 5 ? look - 3 : look;
-    const s = acknowledgement ? 1.8 : 2.8;
-    g.fillStyle = colour || (kind === 3 ? colours.colours[2] : kind === 4 ? colours.colours[1] : kind === 2 ? colours.colours[0] : colours.soft);
-    g.beginPath();
-    if (kind === 3) { g.moveTo(x, y - s); g.lineTo(x + s, y + s); g.lineTo(x - s, y + s); } else if (kind === 4) { g.moveTo(x, y + s); g.lineTo(x + s, y - s); g.lineTo(x - s, y - s); } else g.rect(x - s * 0.8, y - s * 0.8, s * 1.6, s * 1.6);
-    g.fill();
-  };
-  const KEY = [['grants more window', 3], ['takes some away', 4], ['at rest', 2], ['without XCP', 0]];
-  const buildKey = () => {
-    const svg = (look) => {
-      const ns = 'http://www.w3.org/2000/svg';
-      const e = document.createElementNS(ns, 'svg');
-      e.setAttribute('viewBox', '-6 -6 12 12');
-      e.setAttribute('aria-hidden', 'true');
-      const shape = document.createElementNS(ns, 'path');
-      shape.setAttribute('d', look === 3 ? 'M0-5L5 4H-5Z' : look === 4 ? 'M0 5L5-4H-5Z' : 'M-4-4H4V4H-4Z');
-      shape.setAttribute('fill', look === 3 ? colours.colours[2] : look === 4 ? colours.colours[1] : look === 2 ? colours.colours[0] : colours.soft);
-      e.append(shape);
-      return e;
-    };
-    $('key').replaceChildren(...KEY.map(([text, look]) => make('li', {}, svg(look), text)), make('li', { textContent: 'small: acknowledgements' }), make('li', { textContent: 'bars: queues, their number is packets' }));
-  };
 
   // ---- time -----------------------------------------------------------------------------------------------------------------------------
 
@@ -811,7 +437,6 @@
     columns.forEach(drawPackets);
     if (!timer) redrawPlots();
   };
-  const redrawPlots = () => { for (const c of columns) for (const p of Object.values(c.plots)) if (p.uplot) { p.time = state.time; p.uplot.redraw(false); } };
   const pause = () => {
     cancelAnimationFrame(timer);
     timer = 0;
@@ -835,53 +460,9 @@
   };
   $('play').addEventListener('click', () => (timer ? pause() : play()));
   $('time').addEventListener('input', () => { if (timer) pause(); placeTime((Number($('time').value) / 1000) * longest(), true); keep(); });
+  onTime((t) => { pause(); placeTime(t); });
   $('colours').addEventListener('change', () => { $('key').hidden = $('colours').value === 'flow'; placeTime(state.time); });
 
-  // ---- the address ----------------------------------------------------------------------------------------------------------------------
-
-  // What differs from the page as it was made: text, link, group, variants shown, time. Compressed, in letters that addresses may have.
-  const LONGEST = 1 << 20;
-  const squeeze = async (text) => {
-    const bytes = new Uint8Array(await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream('deflate-raw'))).arrayBuffer());
-    return btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join('')).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
-  };
-  const unsqueeze = async (letters) => {
-    const bytes = Uint8Array.from(atob(letters.replace(/-/g, '+').replace(/_/g, '/')), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw')).getReader();
-    const parts = [];
-    let length = 0;
-    for (;;) {
-      const { done, value } = await stream.read();
-      if (done) break;
-      length += value.length;
-      if (length > LONGEST) { stream.cancel().catch(() => {}); throw new Error('too long'); }
-      parts.push(value);
-    }
-    return new Blob(parts).text();
-  };
-  let keeping = 0;
-  const keep = () => {
-    clearTimeout(keeping);
-    keeping = setTimeout(async () => {
-      const own = { text: state.text, link: state.link, group: state.group, shown: state.shown, time: +state.time.toFixed(3) };
-      const changed = state.text !== source.text || state.shown || state.time || ['link', 'group'].some((key) => state[key] !== state.usual[key]);
-      const fragment = [chosen ? `f=${chosen}` : '', changed ? `s=${await squeeze(JSON.stringify(own))}` : ''].filter(Boolean).join('&');
-      try { history.replaceState(null, '', fragment ? `#${fragment}` : location.pathname + location.search); state.kept = own.text; } catch { /* an address that cannot be changed is only less handy */ }
-    }, 400);
-  };
-  const fromAddress = async () => {
-    const found = inAddress('s');
-    if (!/^[\w-]{1,400000}$/.test(found || '')) return null;
-    try {
-      const own = JSON.parse(await unsqueeze(found));
-      const name = (x) => (typeof x === 'string' ? x : null);
-      if (typeof own.text !== 'string') return null;
-      const shown = Array.isArray(own.shown) ? own.shown.filter((i) => Number.isInteger(i) && i >= 0).slice(0, SHOWN) : null;
-      return { text: own.text, link: name(own.link), group: name(own.group), shown, time: Number.isFinite(own.time) ? own.time : 0 };
-    } catch {
-      return { bad: true };
-    }
-  };
   const banner = (text) => { $('banner-text').textContent = text; $('banner').hidden = !text; };
 
   // ---- exports --------------------------------------------------------------------------------------------------------------------------
@@ -928,7 +509,7 @@
 
   // ---- the rest of the page -------------------------------------------------------------------------------------------------------------
 
-  const recolour = () => { colours = theme(); buildKey(); drawRows(); placeTime(state.time); };
+  const recolour = () => { takeColours(); buildKey(); drawRows(); placeTime(state.time); };
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour);
   let width = 0;
   new ResizeObserver(() => {
@@ -977,8 +558,7 @@
   };
 
   (async () => {
-    try { compiled = await compile(); } catch (error) { say(String(error.message || error), true); return; }
-    reader = new Engine();
+    try { await xcpEngine.start(); } catch (error) { say(String(error.message || error), true); return; }
     buildKey();
     const own = await fromAddress();
     $('text').value = source.text;

@@ -1,12 +1,22 @@
 //! A page in which scenarios run: the reader and the simulator as WebAssembly, in one file that
-//! needs no network. Assembles it; what it does is in `assets/playground.js`, what the engine can
-//! be asked in `xcp-wasm`. Whatever a scenario's text or an address brings, no other script runs
-//! and nothing is fetched ([`crate::strict`]).
+//! needs no network. Assembles it; what it does is in `assets/playground.js` and the files that it
+//! uses, what the engine can be asked in `xcp-wasm`. Whatever a scenario's text or an address
+//! brings, no other script runs and nothing is fetched ([`crate::strict`]).
 
 use crate::html::{FIGURE_JS, NUMBERS_JS, Source, base64, escape, script_safe};
 use crate::strict::{Strict, strict};
 
-const PAGE_JS: &str = include_str!("../assets/playground.js");
+/// The page's script, in one piece; each part uses only what is before it.
+const SCRIPT: [&str; 8] = [
+    FIGURE_JS,
+    NUMBERS_JS,
+    include_str!("../assets/playground-page.js"),
+    include_str!("../assets/playground-engine.js"),
+    include_str!("../assets/playground-address.js"),
+    include_str!("../assets/playground-packets.js"),
+    include_str!("../assets/playground-charts.js"),
+    include_str!("../assets/playground.js"),
+];
 const WORKER_JS: &str = include_str!("../assets/playground-worker.js");
 const PAGE_CSS: &str = include_str!("../assets/playground.css");
 const PAGE_HTML: &str = include_str!("../assets/playground.html");
@@ -50,7 +60,7 @@ pub fn playground(page: &Playground<'_>) -> String {
         policy: "worker-src blob:;",
         style: PAGE_CSS,
         body: &body,
-        script: &[FIGURE_JS, NUMBERS_JS, PAGE_JS].concat(),
+        script: &SCRIPT.concat(),
     })
 }
 
