@@ -1,0 +1,127 @@
+//! What goes wrong is told and leaves nothing behind: bad input, places that cannot be written,
+//! full disks. A reader that has seen enough is no error.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::{SMALL, home, listing, run, text, xcpnet};
+
+#[test]
+fn bad_input_is_refused_before_anything_runs() {
+    let home = home(SMALL);
+    let typo = SMALL.replace("delay ", "dealy ");
+    fs::write(home.path().join("typo.toml"), typo).unwrap();
+    for (arguments, words) in [
+        (&["run", "missing.toml"][..], &["missing.toml"][..]),
+        (&["run", "typo.toml", "--out", "out"], &["typo.toml", "dealy", "delay", "9"]),
+        (&["run", "s.toml", "typo.toml"], &["dealy"]),
+        (&["run", "s.toml", "--variant", "RED"], &["no variant \"RED\"", "\"XCP\", \"TCP\""]),
+        (&["run", "s.toml", "--set", "link.bottleneck.rate=0mbit"], &["rate"]),
+        (&["run", "s.toml", "--set", "nonsense"], &["PATH=VALUE"]),
+        (&["run"], &["FILE"]),
+        (&["run", "s.toml", "--seed=-1"], &["--seed"]),
+        (&["run", "s.toml", "--seed", "-1"], &["--seed", "a whole number from 0 to"]),
+        (&["run", "s.toml", "--seed", "9223372036854775808"], &["from 0 to 9223372036854775807"]),
+        (&["reproduce", "fig99"], &["fig99"]),
+        (&["reproduce", "--experiments", "nowhere"], &["nowhere"]),
+    ] {
+        let output = run(2, arguments, home.path());
+        let told = text(&output.stderr);
+        assert!(
+            words.iter().all(|w| told.contains(w)),
+            "{arguments:?} should speak of {words:?}:\n{told}"
+        );
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    }
+    assert_eq!(listing(home.path()), ["s.toml", "typo.toml"]);
+}
+
+#[test]
+fn an_unwritable_place_is_named_before_the_run() {
+    let home = home(SMALL);
+    for out in ["s.toml", "s.toml/below"] {
+        let output = run(2, &["run", "s.toml", "--out", out], home.path());
+        assert!(
+            text(&output.stderr).contains(&format!("cannot write {out}")),
+            "{}",
+            text(&output.stderr)
+        );
+        assert_eq!(text(&output.stdout), "");
+    }
+}
+
+#[test]
+fn a_full_disk_on_stdout_is_told() {
+    let home = home(SMALL);
+    for arguments in [&["run", "s.toml"][..], &["run", "s.toml", "--json"], &["schema"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output =
+            xcpnet().args(arguments).current_dir(home.path()).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            text(&output.stderr).contains("standard output: the disk is full"),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn a_full_disk_under_out_is_told_and_leaves_nothing() {
+    let home = home(SMALL);
+    fs::create_dir(home.path().join("small")).unwrap();
+    let script = "mount -t tmpfs -o size=64k none small || exit 99; \"$0\" run s.toml --out \
+        small/out; echo status $?; ls -A small";
+    let output = Command::new("unshare")
+        .args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            env!("CARGO_BIN_EXE_xcpnet"),
+        ])
+        .current_dir(home.path())
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output)
+            if output.status.code() != Some(99) && text(&output.stdout).contains("status") =>
+        {
+            assert!(
+                text(&output.stdout).ends_with("status 2\n"),
+                "nothing is left: {}",
+                text(&output.stdout)
+            );
+            assert!(
+                text(&output.stderr)
+                    .contains("cannot write small/out/report.html: the disk is full"),
+                "{}",
+                text(&output.stderr)
+            );
+        }
+        _ => xcp_skip::skipped!(
+            "small-disk",
+            "no small file system can be mounted here (needs unshare and user \
+                namespaces); run as root or allow them"
+        ),
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let home = home(SMALL);
+    let mut child = xcpnet()
+        .args(["run", "s.toml", "--out", "out"])
+        .current_dir(home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "wrote out/report.html\n");
+    assert!(home.path().join("out/report.html").exists());
+}
