@@ -1,0 +1,134 @@
+//! Losses and timeouts: heavy loss, a link's own, and outages.
+
+use xcp_engine::{Bound, ReturnHeader, RobustSender, flags};
+
+use crate::{MS, S, SIZE, answer, round};
+
+/// Where much has been lost, and a timeout besides, B is what was delivered in a round trip, however
+/// many the round took and whatever the timeout has left of W.
+#[test]
+fn heavy_loss_leaves_what_was_delivered() {
+    let mut sender = RobustSender::new(SIZE, 100, None);
+    let mut now = S;
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, -2000.0);
+    }
+    let before = now - MS;
+    for _ in 0..10 {
+        now += 100 * MS;
+        sender.acked(now, 20, true, before);
+    }
+    sender.lost(100);
+    sender.on_timeout(now);
+    assert_eq!(sender.state().bound, Bound::Free);
+    round(&mut sender, &mut now, 100 * MS, 1, 0.0);
+    let state = sender.state();
+    assert_eq!(state.bound, Bound::Delay, "{state:?}");
+    assert!((10.0..15.0).contains(&state.bound_packets), "0.7 of 20: {state:?}");
+}
+
+/// Difference 4: a twentieth of a round is heavy loss where there is a queue, or there was one when
+/// that was sent. It is a link's own where there is none, however long acknowledgements have waited.
+#[test]
+fn what_a_link_loses_is_no_queue() {
+    let after = |before: u64, then: u64, lost: u32| {
+        let mut sender = RobustSender::new(SIZE, 40, None);
+        let mut now = S;
+        let rounds = [(80 * MS, 0), (80 * MS, 0), (80 * MS, 0), (before, 0), (then, lost)];
+        for (rtt, lost) in rounds {
+            let sent = now;
+            now += rtt;
+            sender.sample(Some(rtt), rtt, sent, 2);
+            sender.feedback(now, &answer(0.0), true, sent, 36);
+            sender.lost(lost);
+            sender.acked(now, 36, true, sent);
+        }
+        sender.state().bound
+    };
+    assert_eq!(after(80 * MS, 84 * MS, 4), Bound::Free, "less than half of tau");
+    assert_eq!(after(84 * MS, 80 * MS, 4), Bound::Free, "less than half of tau, before");
+    assert_eq!(after(80 * MS, 86 * MS, 4), Bound::Delay, "a queue");
+    assert_eq!(after(86 * MS, 80 * MS, 4), Bound::Delay, "a queue before");
+    assert_eq!(after(86 * MS, 86 * MS, 1), Bound::Free, "too little");
+    assert_eq!(after(80 * MS, 80 * MS, 13), Bound::Delay, "more than a quarter");
+}
+
+/// Step 6: a timeout while routers are content is forgotten with the first fresh answer.
+#[test]
+fn a_timeout_gives_the_window_back() {
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let mut now = S;
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, 0.0);
+    }
+    sender.on_timeout(now);
+    assert_eq!(sender.window(), 1.0);
+    let before = now - 50 * MS;
+    sender.sample(Some(100 * MS), 100 * MS, before, 2);
+    sender.feedback(now + MS, &answer(0.0), true, before, 1);
+    sender.acked(now + MS, 1, true, before);
+    assert_eq!(sender.window(), 1.0, "the answer to what was sent before says nothing");
+    round(&mut sender, &mut now, 100 * MS, 1, 0.0);
+    assert_eq!(sender.window(), 20.0);
+}
+
+/// Difference 9: in an outage the timer has a bound, whatever comes back ends it, and nobody takes
+/// what the first answer offers besides.
+#[test]
+fn in_an_outage_the_timer_waits_a_second_at_most() {
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let mut now = S;
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, 0.0);
+    }
+    assert_eq!(sender.patience_ns(), None);
+    let before = now - 50 * MS;
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), Some(S));
+    // After one expiry an answer to what was sent before says that there is none,
+    let mut once = sender.clone();
+    once.acked(now + MS, 1, true, before);
+    assert_eq!((once.window(), once.patience_ns()), (1.0, None));
+    // and after two that it is over.
+    let first = now;
+    now += S;
+    sender.on_timeout(now);
+    for sent in [before, first + MS, now + MS] {
+        let mut sender = sender.clone();
+        sender.sample(Some(100 * MS), 100 * MS, sent, 2);
+        sender.feedback(now + 100 * MS, &answer(1e6), true, sent, 1);
+        sender.acked(now + 100 * MS, 1, true, sent);
+        assert_eq!((sender.window(), sender.patience_ns()), (20.0, None), "sent at {sent}");
+        // Another timeout soon after is congestion, and stays so.
+        for after in [S, 10 * S] {
+            sender.on_timeout(now + after);
+            assert_eq!((sender.window(), sender.patience_ns()), (1.0, None));
+        }
+    }
+    // Nor is it an outage where routers have just taken something away,
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, -3000.0);
+    }
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), None);
+    // or where no router has been heard of, be it because nothing has come back at all: of so many
+    // who begin that all lose their first windows, none is to have it back.
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), None);
+    round(&mut sender, &mut now, 100 * MS, 1, 0.0);
+    assert_eq!(sender.window(), 1.0);
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
+    for _ in 0..3 {
+        let sent = now;
+        now += 100 * MS;
+        sender.sample(Some(100 * MS), 100 * MS, sent, 2);
+        sender.feedback(now, &unmarked, true, sent, 1);
+        sender.acked(now, 20, true, sent);
+    }
+    assert!(!sender.state().routed);
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), None);
+}

@@ -1,0 +1,77 @@
+//! Rate and window: what changes them and what does not, and how much may be in flight.
+
+use xcp_engine::{ReturnHeader, RobustSender, flags};
+
+use crate::{MS, S, SIZE, answer, round};
+
+/// Steps 1 and 2: a queue changes neither rate nor window, and feedback without a mark nothing.
+#[test]
+fn the_rate_is_the_state() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+    sender.feedback(100 * MS, &answer(0.0), true, 0, 1);
+    sender.acked(100 * MS, 1, true, 0);
+    let gap = sender.gap_ns();
+    assert_eq!(gap, Some(10 * MS));
+    sender.sample(Some(200 * MS), 190 * MS, 100 * MS, 2);
+    sender.feedback(300 * MS, &answer(0.0), true, 100 * MS, 1);
+    assert_eq!((sender.gap_ns(), sender.window()), (gap, 10.0));
+    assert_eq!(sender.limit(), 10, "the first window may have filled a queue by itself");
+    sender.acked(300 * MS, 1, true, 100 * MS);
+    assert!(sender.limit() >= 19, "in flight as much as the rate makes of it: {}", sender.limit());
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(1e6) };
+    sender.feedback(310 * MS, &unmarked, true, 100 * MS, 1);
+    assert_eq!(sender.window(), 10.0);
+    // A shorter path: the rate stays.
+    sender.sample(Some(50 * MS), 150 * MS, 300 * MS, 2);
+    sender.feedback(350 * MS, &answer(0.0), true, 300 * MS, 1);
+    assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
+}
+
+/// Where a router does not rely on its rate being kept, acknowledgements clock it as any sender of
+/// XCP; an acknowledgement that came with data does not say.
+#[test]
+fn who_is_not_relied_on_has_no_more_than_the_window_in_flight() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    let mut now = S;
+    for _ in 0..4 {
+        round(&mut sender, &mut now, 100 * MS, 10, 0.0);
+    }
+    assert!(sender.limit() > 15, "{}", sender.limit());
+    let not =
+        |flags| ReturnHeader { flags: answer(0.0).flags & !flags::KEEPS | flags, ..answer(0.0) };
+    let hear = |sender: &mut RobustSender, h| {
+        sender.feedback(now, &h, true, now - MS, 1);
+        sender.limit()
+    };
+    assert!(hear(&mut sender, not(flags::SHARED)) > 15);
+    assert_eq!(hear(&mut sender, not(0)), 10);
+    assert_eq!(hear(&mut sender, not(flags::SHARED)), 10);
+    assert_eq!(sender.gap_ns(), Some(10 * MS), "the rate is the same");
+    assert!(hear(&mut sender, answer(0.0)) > 15);
+}
+
+/// What a router on the host lends is a part of the rate at once; without a router there is none
+/// that could.
+#[test]
+fn what_is_lent_is_a_part_of_the_rate() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+    sender.lent(100 * MS, 90);
+    assert_eq!((sender.window(), sender.gap_ns()), (100.0, Some(MS)));
+    let mut greedy = sender.clone();
+    for _ in 0..4 {
+        greedy.lent(100 * MS, u32::MAX);
+    }
+    assert!(greedy.window() > 1e9 && greedy.gap_ns().is_some(), "{:?}", greedy.state());
+    for now in [200, 300, 400, 500, 600].map(|ms| ms * MS) {
+        sender.sample(Some(100 * MS), 100 * MS, now - 100 * MS, 2);
+        let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
+        sender.feedback(now, &unmarked, true, now - 100 * MS, 1);
+        sender.acked(now, 1, true, now - 100 * MS);
+    }
+    let alone = sender.state();
+    assert!(!alone.routed && alone.explicit_window.is_infinite(), "{alone:?}");
+    sender.lent(600 * MS, 90);
+    assert_eq!(sender.state(), alone);
+}
