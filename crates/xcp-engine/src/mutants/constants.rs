@@ -42,6 +42,7 @@ const ROOT: &str = "(xcp_isqrt(w) << 16) >> 3";
 const STEP: &str = "(XCP_ROBUST_ONE >> 1)";
 const QUARTER: &str = "w >> 2";
 const GROWN: &str = "grown > 8 ? grown - 7 : 1";
+const TWICE: &str = "s->base_ns + xcp_robust_more(s->base_ns, XCP_ROBUST_WAIT)";
 const WAIT: &str = " 40000000ULL";
 const LONGEST_WAIT: &str = "200000000ULL";
 const COMING: &str = "s->fb > (xcp_s64)(flight / 50)";
@@ -373,6 +374,16 @@ pub const CONSTANTS: &[Mutant] = &[
         "grown-double",
         "faster after sixteen rounds, not eight",
         &[bound(GROWN, "grown > 16 ? grown - 15 : 1")],
+    ),
+    one(
+        "twice-half",
+        "answers are late after half as much again as a round trip, not twice",
+        &[kept(TWICE, "s->base_ns + xcp_robust_more(s->base_ns / 2, XCP_ROBUST_WAIT)")],
+    ),
+    one(
+        "twice-double",
+        "after three",
+        &[kept(TWICE, "s->base_ns + xcp_robust_more(2 * s->base_ns, XCP_ROBUST_WAIT)")],
     ),
     one("wait-half", "a receiver waits for 20 ms, not 40", &[kept(WAIT, " 20000000ULL")]),
     one("wait-double", "for 80 ms, not 40", &[kept(WAIT, " 80000000ULL")]),

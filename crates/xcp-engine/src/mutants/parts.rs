@@ -8,7 +8,7 @@ use super::edits::{
 };
 use super::list::Mutant;
 
-const EVIDENT: &str = "q->infl > q->tau && evident";
+const EVIDENT: &str = "s->limited && evident";
 const ONCE: &str = "rose && j->rose == XCP_JUMPS_WATCHED";
 const BEYOND: &str = "taken - xcp_robust_less(taken, s->floor)";
 const WAITED: &str = "segments == 1 && s->base_ns && rtt_ns > s->base_ns";
@@ -234,6 +234,16 @@ pub const PARTS: &[Mutant] = &[
         "without-tie",
         "W runs away from B",
         &[bound("s->bound != XCP_ROBUST_UNBOUNDED && s->routed", "0")],
+    ),
+    one(
+        "without-in-time",
+        "an increase counts whenever its answer came",
+        &[sender("took_ns > most && s->base_ns", "0")],
+    ),
+    one(
+        "without-slow-rounds",
+        "only the least RTT of a round is evidence of a queue",
+        &[bound("!q.jumps && q.mean > xcp_robust_twice(s)", "0")],
     ),
     one(
         "without-longer-path",

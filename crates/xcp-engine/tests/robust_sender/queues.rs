@@ -23,6 +23,30 @@ fn a_queue_that_no_router_governs_binds() {
     assert_eq!(governed.bound, Bound::Free, "{governed:?}");
 }
 
+/// Difference 16: a queue that runs full and empty in turn binds, though each round has a short RTT.
+#[test]
+fn a_queue_that_comes_and_goes_binds() {
+    let after = |long: u64| {
+        let mut sender = RobustSender::new(SIZE, 40, None);
+        let mut now = S;
+        for n in 0..6 {
+            let sent = now;
+            let long = if n == 0 { 100 * MS } else { long };
+            sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+            now += long;
+            for _ in 0..20 {
+                sender.sample(Some(long), long, sent, 2);
+                sender.feedback(now, &answer(0.0), true, sent, 1);
+                sender.acked(now, 1, true, sent);
+                now += 1;
+            }
+        }
+        sender.state().bound
+    };
+    assert_eq!(after(190 * MS), Bound::Free, "less than twice");
+    assert_eq!(after(230 * MS), Bound::Delay, "more than twice");
+}
+
 /// Difference 11: what a receiver waits for a second packet is no queue, where packets are further
 /// apart than that or only one is on its way; one that acknowledges each packet does not wait.
 #[test]

@@ -28,6 +28,24 @@ fn the_rate_is_the_state() {
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
 }
 
+/// Difference 16: a router gives again what it has not seen a round trip later. An increase counts
+/// as much less as its answer took longer than twice that; a decrease counts.
+#[test]
+fn an_increase_whose_answer_took_long_counts_less() {
+    let by = |feedback: f64, took: u64| {
+        let mut sender = RobustSender::new(SIZE, 40, None);
+        sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+        sender.feedback(S, &answer(feedback), true, S - took, 1);
+        sender.window() - 40.0
+    };
+    let (more, less) = (by(30_000.0, 100 * MS), by(-30_000.0, 100 * MS));
+    assert!(more > 1.0 && less < -1.0, "{more} and {less}");
+    assert_eq!(by(30_000.0, 200 * MS), more);
+    let late = by(30_000.0, 400 * MS);
+    assert!((late / more - 0.5).abs() < 1e-6, "{late} of {more}");
+    assert_eq!(by(-30_000.0, 400 * MS), less);
+}
+
 /// Where a router does not rely on its rate being kept, acknowledgements clock it as any sender of
 /// XCP; an acknowledgement that came with data does not say.
 #[test]
