@@ -16,6 +16,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
+use std::num::{NonZeroU32, NonZeroU64};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,9 +24,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use xcp_model::Scenario;
 use xcp_model::run::{Quantity, Run, Series, Subject, Summary};
 use xcp_model::units::Nanos;
+use xcp_model::{Flow, Scenario};
 use xcp_sweep::fingerprint::Fingerprint;
 
 use crate::terminal;
@@ -81,6 +82,7 @@ impl Key {
             variant: String::new(),
             description: String::new(),
             expectations: Vec::new(),
+            flows: Vec::new(),
             ..scenario.clone()
         };
         let mut hash = Into(Fingerprint::new());
@@ -88,6 +90,16 @@ impl Key {
         hash.0.add(xcp_sweep::SIMULATOR.as_bytes());
         // Every field, floats to the last bit; a hash cannot refuse to be written to.
         let _ = write!(hash, "{bare:?}");
+        // What members share is said once: thousands of transfers may be one group's.
+        for members in scenario.groups() {
+            let _ = members.first().map(|first| write!(hash, "{:?}", first.group));
+            hash.0.mix(&members.len().to_le_bytes());
+            for Flow { group: _, number, start, own_bytes } in members {
+                hash.0.mix(&number.map_or(0, NonZeroU32::get).to_le_bytes());
+                hash.0.mix(&start.to_le_bytes());
+                hash.0.mix(&own_bytes.map_or(0, NonZeroU64::get).to_le_bytes());
+            }
+        }
         Self(hash.0.hex())
     }
 }
@@ -390,6 +402,21 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
                 1
             )
         );
+        // Of each group, and of each of its members.
+        let mut group = scenario(FILE, 1);
+        let flow = group.flows[0].clone();
+        group.flows.push(Flow { number: NonZeroU32::new(2), ..flow });
+        let changes: [fn(&mut Flow); 4] = [
+            |flow| flow.start += 1,
+            |flow| flow.own_bytes = NonZeroU64::new(1),
+            |flow| flow.number = NonZeroU32::new(3),
+            |flow| std::sync::Arc::make_mut(&mut flow.group).packet_bytes += 1,
+        ];
+        for change in changes {
+            let mut other = group.clone();
+            change(&mut other.flows[1]);
+            assert_ne!(Key::of(&other), Key::of(&group));
+        }
         let claimed =
             format!("title = \"Other words\"\n{FILE}\n[[expect]]\nmetric = \"jain\"\nmin = 0.5\n");
         assert_eq!(key(FILE, 1), key(&claimed, 1));
