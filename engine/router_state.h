@@ -8,14 +8,14 @@
 #include "path.h"
 
 #define XCP_FIRST_INTERVAL_NS 50000000ULL
+#define XCP_ALLOWED_QUEUE_NS 2000000ULL
 /* Packets are taken for at most this long: no link carries longer ones, and products stay in 64
  * bits. */
-#define XCP_ALLOWED_QUEUE_NS 2000000ULL
 #define XCP_SIZE_MAX (1U << 24)
-
 /* Packets that may pass together. */
-/* Of a link that knows, by the ids in headers, which flows it limits (limited.h). */
 #define XCP_SEGMENTS_MAX 65535
+
+/* Of a link that knows, by the ids in headers, which flows it limits (limited.h). */
 struct xcp_limited {
     /* this interval's packets of flows limited here */
     xcp_u64 input;                /* bytes */

@@ -7,7 +7,7 @@
  * /tmp/fuzz-engine
  *
  * Without it (-DXCP_STANDALONE) main() makes its own bytes from a seed;
- * crates/xcp-engine/tests/hostile.rs runs that under the sanitizers. What must hold whatever comes
+ * crates/xcp-engine/tests/compile.rs runs that under the sanitizers. What must hold whatever comes
  * in is checked with CHECK; everything undefined is the sanitizers' business.
  */
 #include <stdint.h>

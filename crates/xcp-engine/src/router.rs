@@ -223,7 +223,7 @@ impl Router {
     }
 
     /// The state as it lies in memory, here and in a kernel program's map: `struct xcp_router` of
-    /// engine/router.h.
+    /// engine/router_state.h.
     pub fn words(&self) -> &[u64; ROUTER_WORDS] {
         &self.0
     }

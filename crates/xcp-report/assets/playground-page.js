@@ -16,7 +16,7 @@ const xcpPage = (() => {
 
   // ---- state ----------------------------------------------------------------------------------------------------------------------------
 
-  const state = { name: fileName, text: source.text, read: null, link: null, group: null, usual: {}, shown: null, time: 0, past: [], foreign: false, anyway: false };
+  const state = { name: fileName, text: source.text, read: null, link: null, group: null, usual: {}, shown: null, time: 0, past: [], anyway: false };
   // What is on the page of each variant that is shown: {engine, answer, wanted, ...}.
   const columns = [];
 
