@@ -74,11 +74,11 @@
  *      not three, until the RTT has been base for 128 rounds without that.
  *  15. The first window is no more than routers have said in the SYN's answer (robust_first.h), but
  *      for one packet.
- *  16. A router looks for what it has given a base later. Where answers take twice that, and 40 ms
- *      more than it at least (difference 11), it has given again what it has not seen, and a queue
- *      without a router runs full and empty in turn, for no round is without a short RTT, or not
- *      three running. So an increase counts as much less as its answer took longer than that, and a
- *      round with such a mean is evidence of a queue, whatever its least RTT.
+ *  16. A router looks for what it has given a base later. Where answers take longer than twice
+ *      that (and 40 ms more than it at least: difference 11), it has given again what it has not
+ *      seen, so an increase counts as much less as its answer took longer. A queue without a router
+ *      can run full and empty in turn then, so that no three rounds running are without a short
+ *      RTT: a round whose mean is that long is evidence of a queue, too, whatever its least RTT.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
