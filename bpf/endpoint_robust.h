@@ -30,14 +30,15 @@
  *      But it does not ask for less than it has, for most connections send again.
  *   9. What the SYN was answered is heard when the connection is established, which may be before
  *      or after the kernel begins with its congestion control (endpoint_handshake.h).
+ *  10. The receiver's clock is RFC 7323's TSval. A receiver that paces data of its own may stamp an
+ *      acknowledgement with a time slightly in the future, by one packet at its own rate at most.
  */
 
 #define TCP_RTO_MAX_MS 44
 #define TCP_RTO_MIN_MS 200   /* net/ipv4/tcp_timer.c begins with it, whatever the round trip */
 #define TCP_RTO_DOUBLINGS 10 /* beyond two minutes, the most that it may be bounded by */
-#define XCP_NS_PER_MS 1000000
-#define SOCK_DEAD 1    /* the first bit of skc_flags */
-#define SOCK_NOSPACE 2 /* a bit of a socket's flags: include/linux/net.h */
+#define SOCK_DEAD 1          /* the first bit of skc_flags */
+#define SOCK_NOSPACE 2       /* a bit of a socket's flags: include/linux/net.h */
 
 struct xcp_robust_connection {
     struct xcp_robust_sender sender;
@@ -78,6 +79,14 @@ static __always_inline struct xcp_robust_connection *robust_of(const struct xcp_
 /* The time on segments. */
 static __always_inline __u64 stamp_ns(const struct tcp_sock *tp) {
     return tp->tcp_mstamp * 1000;
+}
+
+/* What of its round trip the newest acknowledgement waited for on its way: difference 10. */
+static __always_inline __u64 robust_waited(struct xcp_robust_connection *r,
+                                           const struct tcp_sock *tp, __u64 rtt_ns) {
+    if (!BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
+        return 0;
+    return xcp_robust_sender_waited(&r->sender, stamp_ns(tp), tp->rx_opt.rcv_tsval, rtt_ns);
 }
 
 /* Whether the window, or pacing, is all that holds the sender back: data wait, and the peer takes
@@ -236,11 +245,20 @@ __noinline int xcp_robust_opened(struct xcp_robust_connection *r, const struct x
     return xcp_robust_sender_limit(&r->sender);
 }
 
+/* The handshake's round trip. */
+static __always_inline void robust_handshake(struct xcp_robust_connection *r,
+                                             const struct xcp_connection *c,
+                                             const struct tcp_sock *tp) {
+    __u64 rtt_ns = srtt_ns(c, tp);
+    xcp_robust_sender_sample(&r->sender, rtt_ns, robust_waited(r, tp, rtt_ns), rtt_ns, stamp_ns(tp),
+                             0);
+}
+
 static __always_inline __u32 robust_open(struct xcp_robust_connection *r, struct xcp_connection *c,
                                          const struct tcp_sock *tp) {
     const struct xcp_return opened = c->opened, none = {0, 0, 0, 0};
     if (!r->sender.base_ns && tp->srtt_us)
-        xcp_robust_sender_sample(&r->sender, srtt_ns(c, tp), srtt_ns(c, tp), stamp_ns(tp), 0);
+        robust_handshake(r, c, tp);
     c->opened = none; /* whoever begins again later has heard more than that */
     return xcp_robust_opened(r, &opened, stamp_ns(tp));
 }
@@ -260,8 +278,8 @@ static __always_inline int robust_begin(struct sock *sk, struct tcp_sock *tp,
     r->lost = tp->lost;
     r->repaired = tp->snd_una;
     robust_bound_rto(sk, c, r, 0); /* it was this sender's in an outage, and is again */
-    if (tp->srtt_us)               /* the handshake's, of a connection that came in */
-        xcp_robust_sender_sample(&r->sender, srtt_ns(c, tp), srtt_ns(c, tp), stamp_ns(tp), 0);
+    if (tp->srtt_us)               /* of a connection that came in */
+        robust_handshake(r, c, tp);
     if (c->opened.flags)
         robust_open(r, c, tp);
     robust_settle(tp, c, r, 0);
@@ -321,8 +339,8 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
     }
     r->lost = lost;
     if (news.segments)
-        xcp_robust_sender_sample(&r->sender, news.rtt_ns, news.srtt_ns, news.sent_ns,
-                                 news.segments);
+        xcp_robust_sender_sample(&r->sender, news.rtt_ns, robust_waited(r, tp, news.rtt_ns),
+                                 news.srtt_ns, news.sent_ns, news.segments);
     if (opening)
         return;
     xcp_robust_take(r, &news);

@@ -174,6 +174,7 @@ struct xcp_robust_step {
     __u32 lost;
     __u32 limited;
     __u32 sendable;
+    __u32 stamp_ms; /* the receiver's */
     struct xcp_return returned;
     /* what it then writes, and how much may be in flight */
     struct xcp_forward header;
@@ -190,9 +191,11 @@ struct {
 } robust_step SEC(".maps");
 
 __noinline int xcp_robust_acknowledged(struct xcp_robust_step *s) {
+    __u64 back_ns;
     if (!s)
         return 0;
-    xcp_robust_sender_sample(&s->sender, s->rtt_ns, s->srtt_ns, s->sent_ns, s->segments);
+    back_ns = xcp_robust_sender_waited(&s->sender, s->now, s->stamp_ms, s->rtt_ns);
+    xcp_robust_sender_sample(&s->sender, s->rtt_ns, back_ns, s->srtt_ns, s->sent_ns, s->segments);
     xcp_robust_sender_feedback(&s->sender, s->now, &s->returned, s->limited, s->sent_ns,
                                s->segments);
     xcp_robust_sender_lost(&s->sender, s->lost);

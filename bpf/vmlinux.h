@@ -305,6 +305,7 @@ struct inet_connection_sock {
 };
 
 struct tcp_options_received {
+    __u32 rcv_tsval;
     __u16 saw_tstamp : 1, tstamp_ok : 1;
 };
 

@@ -2,7 +2,7 @@
 /*
  * The robust sender's bound B on what is in flight: what a round of acknowledgements tells of a
  * queue that no router governs, and what becomes of B, and of who is heard, at its end. Differences
- * 4 to 8, 13 and 14 of robust_sender.h, which also has what happens within a round.
+ * 4 to 8, 13, 14 and 17 of robust_sender.h, which also has what happens within a round.
  */
 #ifndef XCP_ROBUST_BOUND_H
 #define XCP_ROBUST_BOUND_H
@@ -195,7 +195,7 @@ XCP_INLINE xcp_u64 xcp_robust_floor(const struct xcp_robust_sender *s) {
 XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     struct xcp_robust_round q;
     xcp_u64 flight, sum, moved;
-    xcp_u32 queued;
+    xcp_u32 queued, waits;
     XCP_PART_NEEDS(s);
     q.mean = s->sum_ns / (s->samples ? s->samples : 1);
     s->spread_ns += (s->most_ns - s->least_ns) / 4 - s->spread_ns / 4;
@@ -206,7 +206,12 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     sum = (xcp_u64)s->lost + s->acked;
     /* What is lost to a queue is missed a round later, so the round before tells of it, too. */
     queued = q.mean - s->base_ns > q.tau >> 1 || s->last_infl_ns > q.tau >> 1;
+    waits = xcp_robust_back(s) > q.tau >> 1;
     q.heavy = s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && queued));
+    if (q.heavy && waits && !queued) /* a clock hides what is full: difference 17 */
+        s->doubted = XCP_ROBUST_VANISHED;
+    else if (s->doubted)
+        s->doubted--;
     xcp_jumps_round_ends(&s->jumps, q.heavy);
     q.jumps = xcp_jumps_often(&s->jumps);
     q.infl = q.jumps ? 0 : s->least_ns - s->base_ns;
@@ -239,7 +244,9 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     s->calm =
         (s->fb < 0 ? -(xcp_u64)s->fb : (xcp_u64)s->fb) < xcp_mul_fraction(flight, XCP_ROBUST_TENTH);
     s->cap = (8ULL * s->acked + 4) << 32;
-    if (q.jumps && s->routed) {
+    s->fills = s->back_last > s->back_then + (s->base_ns >> 22);
+    s->back_then = s->back_last;
+    if (xcp_robust_follows_slowly(s) && s->routed) {
         xcp_u64 w = s->explicit_window;
         s->cap = xcp_robust_less(s->cap, w + xcp_robust_slowly(w));
         s->floor = xcp_robust_more(s->floor, w - w / 8);

@@ -12,9 +12,9 @@
  *      (The handshake's packets are small, and a slow link takes longer for full ones: what the first
  *      answer to data took replaces the handshake's time, if it is longer by less than a quarter.)
  *      A queue changes neither W nor the rate, so a router gets what it granted. What may be in
- *      flight besides is half as much again as W, and what the queue makes of it; only W until the
- *      first window has been answered whole, for it may have filled a queue by itself. And only W,
- *      as with any sender of XCP, where a router on the path does not rely on its rate being kept
+ *      flight is twice W, or half as much again as the RTT makes of it, if that is more; only W until
+ *      the first window has been answered whole, for it may have filled a queue by itself. And only
+ *      W, as with any sender of XCP, where a router on the path does not rely on its rate being kept
  *      (XCP_KEEPS comes back cleared), for there nothing else damps what it was given too much.
  *   2. A decrease leaves no gap: nobody waits until in flight is below W.
  *   3. Feedback without a router's mark counts for nothing, nor does that of packets sent before
@@ -67,7 +67,7 @@
  *      comes sooner or later than they expect, so W follows slowly: it grows by a sixteenth or a
  *      packet a round at most, asks for no more, and falls by an eighth at most. But a router that
  *      takes more than all that is left has not been heard: what it takes beyond that counts at
- *      once. What is in flight may be half as much again as W at any RTT.
+ *      once. What is in flight may be half as much again as W makes of any RTT.
  *  14. A window of a few packets is too rarely answered to see a path jump. What it does see, in
  *      DELAY, is a queue of more than 2 tau that is gone a round later, which a cut that takes no
  *      more than half of what is in flight hardly does. From then on twelve rounds make evidence,
@@ -79,6 +79,15 @@
  *      seen, so an increase counts as much less as its answer took longer. A queue without a router
  *      can run full and empty in turn then, so that no three rounds running are without a short
  *      RTT: a round whose mean is that long is evidence of a queue, too, whatever its least RTT.
+ *  17. What an acknowledgement waited for on its way (way_back.h) is no queue that its sender can do
+ *      anything about, so it is taken off all RTTs. To routers, whose answers come with it, it is a
+ *      part of the round trip, so the header's is base and that, at the same rate; twice what W
+ *      makes of it may be in flight besides, and answers are late (16) only beyond that. While it
+ *      grows by more than a quarter of base in a round, answers come later than was said, and W
+ *      follows slowly, as in 13, which looks for jumps in whole RTTs. It counts only where a router
+ *      answers. And it is a receiver that
+ *      says so, who may say so of a queue: where a quarter is lost (as in 4), and by its clock no
+ *      queue has grown, nothing is taken off for 128 rounds.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -89,30 +98,33 @@
 #include "opening.h"
 #include "robust_bound.h"
 
-/* Whole packets that may be in flight, at least one. */
-XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
-    xcp_u64 most = s->bound, packets, rtt = xcp_robust_srtt(s);
-    if (most == XCP_ROBUST_UNBOUNDED) {
-        most = xcp_robust_more(xcp_robust_more(s->top, s->last_top), s->xcp.cwnd);
-        if (s->relied && s->rounds >= XCP_ROBUST_FIRST_ROUNDS) {
-            if (!xcp_jumps_often(&s->jumps))
-                rtt = xcp_robust_less(rtt, s->base_ns + (s->base_ns >> 1));
-            most = xcp_robust_more(most, XCP_ROBUST_ONE);
-            most = xcp_robust_times(most, rtt, s->base_ns);
-            most += (most >> 1) + XCP_ROBUST_ONE;
-        }
-    }
-    packets = most >> 32;
+XCP_INLINE xcp_u32 xcp_robust_whole(xcp_u64 window) {
+    xcp_u64 packets = window >> 32;
     return packets ? (xcp_u32)packets : 1;
 }
 
+/* Whole packets that may be in flight, at least one. */
+XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
+    xcp_u64 w, rtt = xcp_robust_srtt(s), back = xcp_robust_back(s);
+    if (s->bound != XCP_ROBUST_UNBOUNDED)
+        return xcp_robust_whole(xcp_robust_times(s->bound, rtt + back, rtt));
+    w = xcp_robust_more(xcp_robust_more(s->top, s->last_top), s->xcp.cwnd);
+    if (!s->relied || s->rounds < XCP_ROBUST_FIRST_ROUNDS)
+        return xcp_robust_whole(xcp_robust_times(w, s->base_ns + back, s->base_ns));
+    if (!xcp_jumps_often(&s->jumps))
+        rtt = xcp_robust_less(rtt, s->base_ns + (s->base_ns >> 1));
+    rtt = xcp_robust_more(2 * s->base_ns, rtt + (rtt >> 1)) + 2 * back;
+    w = xcp_robust_times(xcp_robust_more(w, XCP_ROBUST_ONE), rtt, s->base_ns);
+    return xcp_robust_whole(w + XCP_ROBUST_ONE);
+}
+
 /* What it will take in the next round trip, for the request: what the bound will let it use, or how
- * far it will follow where the path jumps. */
+ * far it will follow where it follows slowly. */
 XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
     xcp_u64 w;
     if (!s->routed)
         return XCP_NO_LIMIT;
-    if (xcp_jumps_often(&s->jumps)) {
+    if (xcp_robust_follows_slowly(s)) {
         w = s->xcp.cwnd + xcp_robust_slowly(s->xcp.cwnd);
     } else if (s->mode == XCP_ROBUST_DELAY && s->bound != XCP_ROBUST_UNBOUNDED) {
         w = xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s));
@@ -127,12 +139,15 @@ XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
 XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
                                        xcp_u32 late, struct xcp_forward *h) {
     xcp_u32 ask = xcp_robust_sender_ask(s);
-    xcp_u64 w = s->xcp.cwnd, told = w + (late ? XCP_ROBUST_ONE / 2 : 0);
+    xcp_u64 w = s->xcp.cwnd, told = w + (late ? XCP_ROBUST_ONE / 2 : 0), rtt, trip;
     if (w < XCP_ROBUST_ONE && s->base_ns)
         told = XCP_ROBUST_ONE;
-    s->xcp.cwnd = told;
-    xcp_sender_header(&s->xcp, now, xcp_robust_times(s->base_ns, told, w),
-                      limit < ask ? limit : ask, h);
+    rtt = xcp_robust_times(s->base_ns, told, w);
+    trip = rtt ? rtt + xcp_robust_back(s) : 0; /* difference 17: the same rate */
+    s->xcp.cwnd = xcp_robust_times(told, trip, rtt);
+    if (ask != XCP_NO_LIMIT)
+        ask = (xcp_u32)xcp_robust_less(xcp_robust_times(ask, trip, rtt), XCP_NO_LIMIT - 1);
+    xcp_sender_header(&s->xcp, now, trip, limit < ask ? limit : ask, h);
     h->flags |= XCP_KEEPS;
     s->xcp.cwnd = w;
 }
@@ -167,13 +182,32 @@ XCP_INLINE xcp_u32 xcp_robust_is_longer(const struct xcp_robust_sender *s, xcp_u
            by < s->base_ns / 4;
 }
 
+/* What of a round trip its acknowledgement waited for on its way, ns, by the receiver's time on it;
+ * rtt_ns: as below. */
+XCP_INLINE xcp_u64 xcp_robust_sender_waited(struct xcp_robust_sender *s, xcp_u64 now,
+                                            xcp_u32 stamp_ms, xcp_u64 rtt_ns) {
+    xcp_u64 most = s->base_ns ? rtt_ns - xcp_robust_less(rtt_ns, s->base_ns) : 0;
+    if (rtt_ns == 0)
+        return 0;
+    return xcp_robust_less(xcp_way_back_waited(&s->way_back, now, stamp_ms, most), most);
+}
+
 /* An acknowledgement of so many segments of new data came, or (of none) a SYN's: rtt_ns is the
- * newest segment's, 0 where that was sent again or anything is under repair; sent_ns: when what it
- * answers was sent. */
+ * newest segment's, 0 where that was sent again or anything is under repair; back_ns: what of that
+ * the acknowledgement waited for on its way, 0 where nobody knows; sent_ns: when what
+ * it answers was sent. */
 XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns,
-                                         xcp_u64 srtt_ns, xcp_u64 sent_ns, xcp_u32 segments) {
+                                         xcp_u64 back_ns, xcp_u64 srtt_ns, xcp_u64 sent_ns,
+                                         xcp_u32 segments) {
     xcp_u64 whole_ns = rtt_ns;
     s->srtt_ns = srtt_ns;
+    if (s->base_ns && rtt_ns) {
+        if (!s->routed || s->doubted)
+            back_ns = 0;
+        s->back += (xcp_u32)(back_ns >> 13) - s->back / 8;
+        s->back_last = (xcp_u16)xcp_robust_less(back_ns >> 20, 0xffff);
+        rtt_ns -= back_ns;
+    }
     if (segments == 1 && s->base_ns && rtt_ns > s->base_ns)
         rtt_ns =
             xcp_robust_more(rtt_ns - xcp_robust_less(rtt_ns, xcp_robust_waited(s)), s->base_ns);
@@ -185,7 +219,7 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         if (s->base_ns) { /* the rate stays */
             s->explicit_window = xcp_robust_times(s->explicit_window, rtt_ns, s->base_ns);
             s->saved = xcp_robust_times(s->saved, rtt_ns, s->base_ns);
-            if (xcp_jumps_often(&s->jumps)) { /* and so do its limits in this round */
+            if (xcp_robust_follows_slowly(s)) { /* and so do its limits in this round */
                 s->floor = xcp_robust_times(s->floor, rtt_ns, s->base_ns);
                 s->cap = xcp_robust_times(s->cap, rtt_ns, s->base_ns);
             }
@@ -193,7 +227,7 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         s->base_ns = rtt_ns;
     }
     if (segments > 1)
-        xcp_jumps_sample(&s->jumps, sent_ns, rtt_ns, xcp_robust_matters(s), xcp_robust_gap(s));
+        xcp_jumps_sample(&s->jumps, sent_ns, whole_ns, xcp_robust_matters(s), xcp_robust_gap(s));
     else
         xcp_jumps_shorter(&s->jumps, whole_ns);
     s->least_ns = xcp_robust_less(s->least_ns, rtt_ns);
@@ -211,7 +245,7 @@ XCP_INLINE xcp_u64 xcp_robust_lowest(const struct xcp_robust_sender *s) {
     xcp_u64 lowest =
         xcp_robust_less(s->floor - xcp_robust_less(s->floor, beyond), s->explicit_window);
     xcp_u64 least = xcp_robust_less(s->floor, XCP_ROBUST_ONE);
-    if (xcp_jumps_often(&s->jumps))
+    if (xcp_robust_follows_slowly(s))
         least = xcp_robust_more(least / 2, XCP_ROBUST_LEAST_WINDOW);
     return xcp_robust_more(lowest, least);
 }
@@ -219,7 +253,7 @@ XCP_INLINE xcp_u64 xcp_robust_lowest(const struct xcp_robust_sender *s) {
 /* What counts of an increase whose answer took so many ns: difference 16. */
 XCP_INLINE xcp_u64 xcp_robust_in_time(const struct xcp_robust_sender *s, xcp_u64 increase,
                                       xcp_u64 took_ns) {
-    xcp_u64 most = xcp_robust_twice(s);
+    xcp_u64 most = xcp_robust_twice(s) + xcp_robust_back(s);
     return took_ns > most && s->base_ns ? xcp_robust_times(increase, most, took_ns) : increase;
 }
 

@@ -10,6 +10,7 @@
 #include "cubic.h"
 #include "jumps.h"
 #include "sender.h"
+#include "way_back.h"
 
 #define XCP_ROBUST_UNBOUNDED (~0ULL)
 #define XCP_ROBUST_WINDOW_MOST (1ULL << 62)
@@ -28,7 +29,8 @@
  * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
 #define XCP_ROBUST_TELLING 4
 
-/* Rounds of a queue that are evidence, and where one has vanished, for so many rounds without it. */
+/* Rounds of a queue that are evidence, and where one has vanished, for so many rounds without it;
+ * so long, too, is a clock not believed that has hidden one. */
 #define XCP_ROBUST_EVIDENCE 3
 #define XCP_ROBUST_EVIDENCE_VANISHED 12
 #define XCP_ROBUST_VANISHED 128
@@ -78,14 +80,19 @@ struct xcp_robust_sender {
     xcp_u64 first_ns; /* when the first of those came that acked counts */
     struct xcp_cubic cubic;
     struct xcp_jumps jumps;
+    struct xcp_way_back way_back;
+    xcp_u32 back;      /* what acknowledgements wait for there, smoothed; 2^10 ns */
+    xcp_u16 back_last; /* what the last one waited for, and the one before the round; 2^20 ns */
+    xcp_u16 back_then;
     xcp_u32 samples;
     xcp_u32 lost;
     xcp_u32 acked;
     xcp_u32 marks;
     xcp_u32 unmarked;
-    xcp_u32 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
     xcp_u32 grown;
-    xcp_u32 high;
+    xcp_u16 high;
+    xcp_u8 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
+    xcp_u8 fills; /* the way back does: difference 17 */
     xcp_u8 mode;
     xcp_u8 routed; /* routers answer */
     xcp_u8 ever;   /* one did */
@@ -98,11 +105,12 @@ struct xcp_robust_sender {
     xcp_u8 slow_start;
     xcp_u8 flat;    /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;    /* the last round's feedback was less than a tenth of the window */
-    xcp_u16 outage; /* what the timer's expiries are taken for until something comes: see above */
+    xcp_u8 outage;  /* what the timer's expiries are taken for until something comes: see above */
+    xcp_u8 doubted; /* rounds until the receiver's clock is believed again: difference 17 */
     xcp_u8 rounds;  /* that have ended, no more than matter */
     xcp_u8 relied;  /* all routers on the path rely on the rate being kept */
-    xcp_u32 binds;  /* for those who look */
-    xcp_u32 competes;
+    xcp_u16 binds;  /* for those who look */
+    xcp_u16 competes;
 };
 
 XCP_INLINE void xcp_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 packet_bytes,
@@ -134,9 +142,20 @@ XCP_ANY(xcp_u64) xcp_robust_times(xcp_u64 v, xcp_u64 a, xcp_u64 b) {
     return xcp_num_u64(n, XCP_ROBUST_WINDOW_MOST);
 }
 
-/* The smoothed RTT, no shorter than base. */
+/* What acknowledgements wait for on their way, ns, smoothed as RTTs are. */
+XCP_INLINE xcp_u64 xcp_robust_back(const struct xcp_robust_sender *s) {
+    return (xcp_u64)s->back << 10;
+}
+
+/* The smoothed RTT without that, no shorter than base. */
 XCP_INLINE xcp_u64 xcp_robust_srtt(const struct xcp_robust_sender *s) {
-    return xcp_robust_more(s->srtt_ns, s->base_ns);
+    return xcp_robust_more(s->srtt_ns - xcp_robust_less(s->srtt_ns, xcp_robust_back(s)),
+                           s->base_ns);
+}
+
+/* What routers grant comes sooner or later than they expect: differences 13 and 17. */
+XCP_INLINE xcp_u32 xcp_robust_follows_slowly(const struct xcp_robust_sender *s) {
+    return s->fills || xcp_jumps_often(&s->jumps);
 }
 
 /* The RTTs of a round. */

@@ -14,7 +14,7 @@ pub const SENDER_WORDS: usize = 10;
 /// 64-bit words of a robust router's state.
 pub const ROBUST_WORDS: usize = 667;
 /// 64-bit words of a robust sender's state, which begins with a sender's.
-pub const ROBUST_SENDER_WORDS: usize = 50;
+pub const ROBUST_SENDER_WORDS: usize = 51;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;
 /// 64-bit words of a receiver's state.
@@ -489,9 +489,16 @@ unsafe extern "C" {
         late: u32,
         h: *mut ForwardHeader,
     );
+    pub fn xcp_shim_robust_sender_waited(
+        s: *mut [u64; ROBUST_SENDER_WORDS],
+        now: u64,
+        stamp_ms: u32,
+        rtt_ns: u64,
+    ) -> u64;
     pub fn xcp_shim_robust_sender_sample(
         s: *mut [u64; ROBUST_SENDER_WORDS],
         rtt_ns: u64,
+        back_ns: u64,
         srtt_ns: u64,
         sent_ns: u64,
         segments: u32,

@@ -138,11 +138,44 @@ impl RobustSender {
     /// `sent_ns`: when what it answers was sent. To be called before [`RobustSender::feedback`].
     #[inline]
     pub fn sample(&mut self, rtt_ns: Option<u64>, srtt_ns: u64, sent_ns: u64, segments: u32) {
+        self.take_sample(rtt_ns, 0, srtt_ns, sent_ns, segments);
+    }
+
+    /// The same, of an acknowledgement that comes now and has the receiver's time on it, in ms
+    /// modulo 2^32 (RFC 7323's TSval, as Linux has it).
+    #[inline]
+    pub fn sample_stamped(
+        &mut self,
+        now_ns: u64,
+        stamp_ms: u32,
+        rtt_ns: Option<u64>,
+        srtt_ns: u64,
+        sent_ns: u64,
+        segments: u32,
+    ) {
+        // SAFETY: as in `limit`.
+        let back = unsafe {
+            let rtt = rtt_ns.map_or(0, |rtt| rtt.max(1));
+            ffi::xcp_shim_robust_sender_waited(&mut *self.0, now_ns, stamp_ms, rtt)
+        };
+        self.take_sample(rtt_ns, back, srtt_ns, sent_ns, segments);
+    }
+
+    #[inline]
+    fn take_sample(
+        &mut self,
+        rtt_ns: Option<u64>,
+        back_ns: u64,
+        srtt_ns: u64,
+        sent_ns: u64,
+        segments: u32,
+    ) {
         // SAFETY: as in `limit`.
         unsafe {
             ffi::xcp_shim_robust_sender_sample(
                 &mut *self.0,
                 rtt_ns.map_or(0, |rtt| rtt.max(1)),
+                back_ns,
                 srtt_ns,
                 sent_ns,
                 segments,

@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_robust) == 667 * 8, "ffi.rs: ROBUST_WORDS");
-_Static_assert(sizeof(struct xcp_robust_sender) == 50 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
+_Static_assert(sizeof(struct xcp_robust_sender) == 51 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
@@ -464,9 +464,14 @@ void xcp_shim_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp
     xcp_robust_sender_header(s, now, limit, late, h);
 }
 
-void xcp_shim_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
-                                   xcp_u64 sent_ns, xcp_u32 segments) {
-    xcp_robust_sender_sample(s, rtt_ns, srtt_ns, sent_ns, segments);
+xcp_u64 xcp_shim_robust_sender_waited(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 stamp_ms,
+                                      xcp_u64 rtt_ns) {
+    return xcp_robust_sender_waited(s, now, stamp_ms, rtt_ns);
+}
+
+void xcp_shim_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns, xcp_u64 back_ns,
+                                   xcp_u64 srtt_ns, xcp_u64 sent_ns, xcp_u32 segments) {
+    xcp_robust_sender_sample(s, rtt_ns, back_ns, srtt_ns, sent_ns, segments);
 }
 
 void xcp_shim_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,

@@ -240,6 +240,8 @@ pub struct SenderStep {
     pub limited: bool,
     /// Packets that buffers and application let be in flight.
     pub sendable: u32,
+    /// The receiver's time on the acknowledgement, ms.
+    pub stamp_ms: u32,
     /// Feedback that the acknowledgement returns.
     pub returned: ReturnHeader,
     /// Whether the pacer does not move packets that wait.
@@ -315,6 +317,7 @@ impl SenderRehearsal {
             lost: step.lost,
             limited: step.limited.into(),
             sendable: step.sendable,
+            stamp_ms: step.stamp_ms,
             returned: cast(&step.returned),
             late: step.late.into(),
             sender: cast(&self.sender),

@@ -336,6 +336,9 @@ pub struct Lies {
     pub decreases: f64,
     /// What its receiver returns in every acknowledgement, whatever the routers said, bit/s.
     pub returns_bps: Option<u64>,
+    /// Whether the time on its receiver's acknowledgements hides queues on the way there: they seem
+    /// to have been sent as soon as if there were none, and to have waited on the way back.
+    pub hides: bool,
     /// Whether each datagram is one of a flow of its own, as where addresses are forged.
     pub forged: bool,
 }

@@ -9,7 +9,7 @@ use xcp_model::{Claim, Congestion, Lies, Tcp, Traffic, WireFormat, XcpSender};
 const OF_DATAGRAMS: &[&str] = &["rtt", "window", "asks", "link", "forged"];
 /// What connections may.
 const OF_CONNECTIONS: &[&str] =
-    &["rtt", "window", "asks", "link", "cwnd", "increases", "decreases", "returns"];
+    &["rtt", "window", "asks", "link", "cwnd", "increases", "decreases", "returns", "hides"];
 
 /// How a flow lies, `None` where it has no `lies` or an empty one; `kernel`: it is to run on one.
 pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option<Lies> {
@@ -34,6 +34,7 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
         increases: fields.factor("increases").unwrap_or(1.0),
         decreases: fields.factor("decreases").unwrap_or(1.0),
         returns_bps: fields.rate("returns"),
+        hides: fields.bool("hides").unwrap_or(false),
         forged: fields.bool("forged").unwrap_or(false),
     };
     match traffic {
@@ -50,6 +51,13 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
                     fields.span_of("cwnd"),
                     "a robust sender keeps a rate and has no `cwnd` to hold on to",
                     "write congestion = \"xcp\", or take `cwnd` out",
+                );
+            }
+            if *xcp_sender != XcpSender::Robust && fields.item("hides").is_some() {
+                fields.faults.add(
+                    fields.span_of("hides"),
+                    "only a robust sender looks at the time on acknowledgements",
+                    "write congestion = \"xcp-robust\", or take `hides` out",
                 );
             }
         }

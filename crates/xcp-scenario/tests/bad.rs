@@ -316,6 +316,7 @@ fn bad_files() {
             "a window that a robust sender keeps",
             with("\"reno\"", "\"xcp-robust\"\nlies = { cwnd = 20 }"),
         ),
+        ("a clock that nobody looks at", with("\"reno\"", "\"xcp\"\nlies = { hides = true }")),
         ("a window of nothing that is kept", lies("{ cwnd = 0 }")),
         ("feedback of nothing returned", lies("{ returns = \"0bit\" }")),
         ("a connection that forges addresses", lies("{ forged = true }")),

@@ -112,9 +112,11 @@ impl Receiving {
         let sink = match &spec.traffic() {
             Traffic::Tcp(tcp) => {
                 let receiver = Receiver::new(&ReceiverConfig::new(index as u32, tcp, size));
-                match spec.group.lies.and_then(|lies| lies.returns_bps) {
-                    None => Sink::Tcp(receiver),
-                    Some(bps) => Sink::Liar(Box::new(LyingReceiver::new(receiver, bps))),
+                match &spec.group.lies {
+                    Some(lies) if lies.returns_bps.is_some() || lies.hides => {
+                        Sink::Liar(Box::new(LyingReceiver::new(receiver, lies)))
+                    }
+                    _ => Sink::Tcp(receiver),
                 }
             }
             Traffic::Udp(_) => Sink::Udp { delivered_bytes: 0, payload: Datagrams::payload(size) },

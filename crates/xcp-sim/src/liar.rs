@@ -10,7 +10,8 @@
 //! 3. A window that is kept is a bound below and above of the engine's sender
 //!    (`tcp/congestion/xcp.rs`); no loss or timeout lowers it.
 //! 4. A receiver that forges writes the same feedback into every acknowledgement, with a router's
-//!    mark: the sender is honest and believes it.
+//!    mark: the sender is honest and believes it. So it does where the time on acknowledgements is
+//!    made up: one that hides queues says that each left as soon after the data had as ever.
 //! 5. A source that floods sends datagrams (`datagrams.rs`) with a header that never changes and
 //!    asks for all it can.
 
@@ -159,16 +160,24 @@ impl LyingSender {
 
 /// Where a lying receiver's acknowledgements go.
 struct Hand<'a, O> {
-    feedback: u16,
+    /// What they return, where that is a lie.
+    feedback: Option<u16>,
+    /// How long data seem to have been on their way, where that is one.
+    there: Option<Nanos>,
     out: &'a mut O,
 }
 
 impl<O: Outbox> Outbox for Hand<'_, O> {
     fn send(&mut self, packet: &mut Packet) {
-        if let Body::Ack(Ack { returned, .. }) = &mut packet.body {
-            returned.feedback = self.feedback;
-            returned.flags |= flags::MARK;
-            returned.hops = returned.hops.max(1);
+        if let Body::Ack(Ack { returned, stamp_ms, .. }) = &mut packet.body {
+            if let Some(feedback) = self.feedback {
+                returned.feedback = feedback;
+                returned.flags |= flags::MARK;
+                returned.hops = returned.hops.max(1);
+            }
+            if let Some(there) = self.there {
+                *stamp_ms = ((packet.timestamp + there) / 1_000_000) as u32;
+            }
         }
         self.out.send(packet);
     }
@@ -178,19 +187,24 @@ impl<O: Outbox> Outbox for Hand<'_, O> {
     }
 }
 
-/// A receiver that returns what no router said. What its functions return is as
-/// [`Receiver::next_timer`] has it.
+/// A receiver that returns what no router said, or hides how long data were on their way. What its
+/// functions return is as [`Receiver::next_timer`] has it.
 #[derive(Debug)]
 pub struct LyingReceiver {
     honest: Receiver,
-    feedback: u16,
+    feedback: Option<u16>,
+    hides: bool,
+    /// The least time that anything took.
+    least: Nanos,
 }
 
 impl LyingReceiver {
-    /// A receiver that returns so many bit/s with every acknowledgement.
+    /// A receiver that makes use of an honest one.
     #[must_use]
-    pub fn new(honest: Receiver, bps: u64) -> Self {
-        Self { honest, feedback: FORMAT.encode_feedback(bps as f64 / 8.0, Rounding::Nearest) }
+    pub fn new(honest: Receiver, lies: &Lies) -> Self {
+        let encode = |bps| FORMAT.encode_feedback(bps as f64 / 8.0, Rounding::Nearest);
+        let feedback = lies.returns_bps.map(encode);
+        Self { honest, feedback, hides: lies.hides, least: Nanos::MAX }
     }
 
     /// The receiver that it makes use of.
@@ -201,13 +215,21 @@ impl LyingReceiver {
 
     /// As [`Receiver::on_packet`].
     pub fn on_packet(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) -> Nanos {
-        self.honest.on_packet(now, packet, &mut Hand { feedback: self.feedback, out });
+        self.least = self.least.min(now.saturating_sub(packet.timestamp));
+        let Self { honest, feedback, hides, least } = self;
+        honest.on_packet(
+            now,
+            packet,
+            &mut Hand { feedback: *feedback, there: hides.then_some(*least), out },
+        );
         self.honest.next_timer()
     }
 
     /// As [`Receiver::on_timer`].
     pub fn on_timer(&mut self, now: Nanos, out: &mut impl Outbox) -> Nanos {
-        self.honest.on_timer(now, &mut Hand { feedback: self.feedback, out });
+        let Self { honest, feedback, hides, least } = self;
+        honest
+            .on_timer(now, &mut Hand { feedback: *feedback, there: hides.then_some(*least), out });
         self.honest.next_timer()
     }
 }

@@ -59,6 +59,9 @@ pub struct Ack {
     pub sack: SackId,
     /// Whether it answers a SYN.
     pub syn: bool,
+    /// When it was sent, by the receiver's clock (RFC 7323's TSval), in milliseconds as Linux has
+    /// it.
+    pub stamp_ms: u32,
 }
 
 const _: () = assert!(size_of::<Packet>() == 48);

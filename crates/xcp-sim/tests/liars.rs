@@ -25,6 +25,7 @@ const HONEST: Lies = Lies {
     increases: 1.0,
     decreases: 1.0,
     returns_bps: None,
+    hides: false,
     forged: false,
 };
 
@@ -75,6 +76,7 @@ fn answer(now: Nanos, seq: u64, feedback: f64, syn: bool) -> (Packet, Ack) {
         returned: ReturnHeader::encode(FORMAT, feedback, true),
         sack: SackId::NONE,
         syn,
+        stamp_ms: (now / MS) as u32,
     };
     (Packet { seq, timestamp: now - 100 * MS, flow: 0, size: 60, body: Body::Ack(ack) }, ack)
 }
@@ -240,12 +242,63 @@ fn a_kept_window_is_kept() {
     }
 }
 
+/// However long data take, acknowledgements seem to leave as soon as ever.
+#[test]
+fn a_receiver_hides_a_queue() {
+    let lies = Lies { hides: true, ..HONEST };
+    let mut liar = LyingReceiver::new(Receiver::new(&ReceiverConfig::new(0, &tcp(), 1500)), &lies);
+    let mut said = Sent::default();
+    let (sent, header) = (60_000 * MS, ForwardHeader::default());
+    let syn = Packet { body: Body::Syn { header }, timestamp: sent, ..Packet::default() };
+    liar.on_packet(sent + 40 * MS, &syn, &mut said);
+    let body = Body::Data { header, retransmission: false };
+    for seq in [0, 1] {
+        let data = Packet { seq, timestamp: sent + 100 * MS, body, ..Packet::default() };
+        liar.on_packet(sent + 300 * MS, &data, &mut said);
+    }
+    let stamps: Vec<u32> = said
+        .packets
+        .iter()
+        .map(|packet| match packet.body {
+            Body::Ack(ack) => ack.stamp_ms,
+            _ => panic!("{packet:?}"),
+        })
+        .collect();
+    assert_eq!(stamps, [60_040, 60_140]);
+}
+
+/// Whoever hides the queue that its flow fills, behind a router with more room, is found out by
+/// what that queue then drops; for most of the time nothing that its clock says counts.
+#[test]
+fn a_queue_is_hidden_for_a_while_only() {
+    let share = |lies: &str| {
+        let text = format!(
+            "duration = \"60s\"\nmeasure = {{ from = \"20s\" }}\n\
+             [[link]]\nbetween = [\"S\", \"M\"]\nrate = \"50mbit\"\ndelay = \"1ms\"\n\
+             queue = {{ kind = \"xcp\", limit = \"2bdp\", law = \"robust\" }}\n\
+             [[link]]\nbetween = [\"M\", \"D\"]\nrate = \"20mbit\"\ndelay = \"39ms\"\n\
+             queue = {{ limit = \"266p\" }}\n\
+             [[flow]]\nname = \"liar\"\nfrom = \"S\"\nto = \"D\"\n\
+             congestion = \"xcp-robust\"\n{lies}\n\
+             [[flow]]\nname = \"honest\"\ncount = 9\nfrom = \"S\"\nto = \"D\"\n\
+             congestion = \"xcp-robust\"\nstart-jitter = \"1s\"\n"
+        );
+        let scenario =
+            load(Path::new("x.toml"), &text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}"));
+        simulate(&scenario[0], &mut ()).unwrap().summary.flows[0].goodput / 1e6
+    };
+    let (honest, liar) = (share(""), share("lies = { hides = true }"));
+    assert!((1.6..2.2).contains(&honest), "{honest} Mbit/s");
+    assert!(liar < 10.0, "{liar} Mbit/s; all of the time it would have 15");
+}
+
 /// Every acknowledgement, the one of the SYN included, says the same and claims that a router said
 /// it.
 #[test]
 fn a_receiver_returns_what_it_likes() {
     let config = ReceiverConfig::new(0, &tcp(), 1500);
-    let mut liar = LyingReceiver::new(Receiver::new(&config), 800_000);
+    let mut liar =
+        LyingReceiver::new(Receiver::new(&config), &Lies { returns_bps: Some(800_000), ..HONEST });
     let mut said = Sent::default();
     let header = ForwardHeader::encode(FORMAT, 100 * MS, 10.0, -50_000.0);
     liar.on_packet(0, &Packet { body: Body::Syn { header }, ..Packet::default() }, &mut said);

@@ -2,8 +2,9 @@
 //! makes sense. Edits as in [`list`](super::list).
 
 use super::edits::{
-    AGREEING, ANOTHER, CAP, FIRST, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED, STANDS,
-    STANDS_SO_LONG, TRIED, VANISHED, bound, jumps, kept, one, opening, part, sender, state,
+    AGREEING, ANOTHER, CAP, FILLS, FIRST, FLIGHT, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED,
+    STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, jumps, kept, one, opening, part, sender, state,
+    way_back,
 };
 use super::list::Mutant;
 
@@ -19,7 +20,6 @@ const DROP_MOST: &str = "56294995342131ULL";
 const STEERED: &str = "xcp_scale(n.m, n.e + 32, 1U << 31)";
 const COUNTING: &str = "1000000000ULL";
 const TAU: &str = "xcp_robust_more(xcp_robust_matters(s), s->spread_ns + (s->spread_ns >> 1))";
-const FLIGHT: &str = "most += (most >> 1) + XCP_ROBUST_ONE;";
 const FEW: &str = "4ULL";
 const HALF: &str = "xcp_robust_carries(r->capacity, r->d_ns) >> 1";
 const DRAINED: &str = "xcp_robust_carries(r->capacity, now - r->begun_ns) >> 1";
@@ -127,14 +127,14 @@ pub const CONSTANTS: &[Mutant] = &[
     ),
     one(
         "first-half",
-        "in flight half as much again after the first answer",
-        &[sender(FIRST, "s->rounds >= 1")],
+        "in flight twice W after the first answer",
+        &[sender(FIRST, "s->rounds < 1")],
     ),
     one(
         "first-double",
         "after four rounds",
         &[
-            sender(FIRST, "s->rounds >= 4"),
+            sender(FIRST, "s->rounds < 4"),
             bound("s->rounds < XCP_ROBUST_FIRST_ROUNDS", "s->rounds < 4"),
         ],
     ),
@@ -259,13 +259,16 @@ pub const CONSTANTS: &[Mutant] = &[
     ),
     one(
         "flight-half",
-        "in flight at most 1.25 W, not 1.5 W",
-        &[sender(FLIGHT, "most += (most >> 2) + XCP_ROBUST_ONE;")],
+        "in flight 1.5 W or 1.25 times what the RTT makes of it, not 2 and 1.5",
+        &[sender(
+            FLIGHT,
+            "xcp_robust_more(s->base_ns + (s->base_ns >> 1), rtt + (rtt >> 2)) + 2 * back",
+        )],
     ),
     one(
         "flight-double",
-        "at most 2 W, not 1.5 W",
-        &[sender(FLIGHT, "most += most + XCP_ROBUST_ONE;")],
+        "3 W or twice what the RTT makes of it",
+        &[sender(FLIGHT, "xcp_robust_more(3 * s->base_ns, 2 * rtt) + 2 * back")],
     ),
     one(
         "cap-half",
@@ -385,6 +388,22 @@ pub const CONSTANTS: &[Mutant] = &[
         "after three",
         &[kept(TWICE, "s->base_ns + xcp_robust_more(2 * s->base_ns, XCP_ROBUST_WAIT)")],
     ),
+    one(
+        "fills-half",
+        "the way back fills by an eighth of base in a round, not a quarter",
+        &[bound(FILLS, "s->back_last > s->back_then + (s->base_ns >> 23)")],
+    ),
+    one(
+        "fills-double",
+        "by half of base",
+        &[bound(FILLS, "s->back_last > s->back_then + (s->base_ns >> 21)")],
+    ),
+    one(
+        "forgets-half",
+        "the way back's least is forgotten by 58 parts in a million, not 116",
+        &[way_back("now >> XCP_WAY_BACK_FORGETS", "now >> 34")],
+    ),
+    one("forgets-double", "by 233", &[way_back("now >> XCP_WAY_BACK_FORGETS", "now >> 32")]),
     one("wait-half", "a receiver waits for 20 ms, not 40", &[kept(WAIT, " 20000000ULL")]),
     one("wait-double", "for 80 ms, not 40", &[kept(WAIT, " 80000000ULL")]),
     one(

@@ -39,18 +39,24 @@ pub const fn jumps(right: &'static str, wrong: &'static str) -> Edit {
     Edit { file: "jumps.h", right, wrong }
 }
 
+pub const fn way_back(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "way_back.h", right, wrong }
+}
+
 pub const fn one(name: &'static str, what: &'static str, edits: &'static [Edit]) -> Mutant {
     Mutant { name, what, edits }
 }
 
 pub const STANDS: &str = "!(how & XCP_ROBUST_FALLS) && backlog > carried >> 2";
-pub const FIRST: &str = "s->rounds >= XCP_ROBUST_FIRST_ROUNDS";
+pub const FIRST: &str = "s->rounds < XCP_ROBUST_FIRST_ROUNDS";
 pub const CAP: &str = "(8ULL * s->acked + 4) << 32";
 pub const VANISHED: &str = "s->vanished = XCP_ROBUST_VANISHED;";
 pub const OFTEN: &str = "j->count > XCP_JUMPS_OFTEN";
 pub const AGREEING: &str = "r->agreeing >= XCP_ROBUST_AGREEING";
 pub const HEAVY: &str = "s->lost >= 3 && \
     (4ULL * s->lost > sum || (20ULL * s->lost > sum && queued))";
+pub const FLIGHT: &str = "xcp_robust_more(2 * s->base_ns, rtt + (rtt >> 1)) + 2 * back";
+pub const FILLS: &str = "s->back_last > s->back_then + (s->base_ns >> 22)";
 pub const QUEUED: &str = "q.mean - s->base_ns > q.tau >> 1 || s->last_infl_ns > q.tau >> 1";
 pub const OTHERS: &str = "s->stuck > XCP_ROBUST_OTHERS || s->flat > 3";
 pub const STANDS_SO_LONG: &str = "s->stuck == XCP_ROBUST_STANDS";

@@ -2,9 +2,9 @@
 //! `experiments/failures/` that become worse. Edits as in [`list`](super::list).
 
 use super::edits::{
-    AGREEING, ANOTHER, CAP, FIRST, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED, STANDS,
-    STANDS_SO_LONG, TRIED, VANISHED, bound, calendar, jumps, kept, one, opening, part, router,
-    sender,
+    AGREEING, ANOTHER, CAP, FILLS, FIRST, FLIGHT, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED,
+    STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, calendar, jumps, kept, one, opening, part,
+    router, sender,
 };
 use super::list::Mutant;
 
@@ -310,7 +310,7 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-following-slowly",
         "W follows what routers say at once where the path jumps",
-        &[bound("q.jumps && s->routed", "0")],
+        &[kept("s->fills || xcp_jumps_often(&s->jumps)", "s->fills")],
     ),
     one(
         "without-asking-slowly",
@@ -370,8 +370,43 @@ pub const PARTS: &[Mutant] = &[
         )],
     ),
     one(
+        "without-the-way-back",
+        "what acknowledgements wait for is taken for a queue",
+        &[sender("!s->routed || s->doubted", "1")],
+    ),
+    one(
+        "without-telling-the-way-back",
+        "and routers are told of a round trip without it",
+        &[sender("rtt ? rtt + xcp_robust_back(s) : 0", "rtt")],
+    ),
+    one(
+        "without-room-for-the-way-back",
+        "no more is in flight for it",
+        &[sender(FLIGHT, "xcp_robust_more(2 * s->base_ns, rtt + (rtt >> 1))")],
+    ),
+    one(
+        "without-a-rate-for-the-way-back",
+        "a bound is one on what is in flight on the way back, too",
+        &[kept("s->srtt_ns - xcp_robust_less(s->srtt_ns, xcp_robust_back(s))", "s->srtt_ns")],
+    ),
+    one(
+        "without-following-what-fills",
+        "W follows at once while the way back fills",
+        &[bound(FILLS, "0")],
+    ),
+    one(
+        "without-time-for-the-way-back",
+        "what comes over a way back that is full is late",
+        &[sender("xcp_robust_twice(s) + xcp_robust_back(s)", "xcp_robust_twice(s)")],
+    ),
+    one(
+        "without-doubts",
+        "a clock is believed while what it hides drops",
+        &[bound("q.heavy && waits && !queued", "0")],
+    ),
+    one(
         "without-first-window",
-        "in flight half as much again before the first window has been answered",
-        &[sender(FIRST, "s->base_ns != 0")],
+        "in flight twice W before the first window has been answered",
+        &[sender(FIRST, "s->base_ns == 0")],
     ),
 ];

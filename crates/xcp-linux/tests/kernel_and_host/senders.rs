@@ -9,15 +9,19 @@ use xcp_linux::rehearsal::{SenderEvent, SenderRehearsal, SenderStep};
 
 use super::{MS, runner};
 
+/// What the receiver's clock says when ours says nothing: soon after, it begins anew.
+const CLOCK_MS: u64 = (1 << 32) - 2000;
+
 /// Something that happens, in the terms of a network.
 #[derive(Debug, Clone)]
 enum Event {
     /// An acknowledgement: this long after the last, over a path with this much more delay than
-    /// its own; segments, those of them lost, feedback, whether a router answered, whether the
+    /// its own, some of it on the way back, by a clock that has milliseconds; segments, those of them lost, feedback, whether a router answered, whether the
     /// window was what limited.
     Ack {
         after: u64,
         queue: u64,
+        back: u64,
         segments: u32,
         lost: u32,
         feedback: u16,
@@ -36,12 +40,14 @@ enum Event {
 /// after every so many events, as a path's length does.
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let jumps = prop::option::weighted(0.5, 10usize..30);
-    let stretch = (0u64..80 * MS, any::<bool>(), 0u32..4, 0u16..0x5000, 0u16..4, jumps);
-    let stretch = stretch.prop_flat_map(|(queue, mark, lost, feedback, sign, jumps)| {
+    let back = prop_oneof![3 => Just(0), 1 => 0u64..80 * MS];
+    let stretch = (0u64..80 * MS, back, any::<bool>(), 0u32..4, 0u16..0x5000, 0u16..4, jumps);
+    let stretch = stretch.prop_flat_map(|(queue, back, mark, lost, feedback, sign, jumps)| {
         let ack = (1u64..12 * MS, 0u64..MS, 0u32..40, prop::bool::weighted(0.9)).prop_map(
             move |(after, jitter, segments, limited)| Event::Ack {
                 after,
                 queue: queue + jitter,
+                back,
                 segments,
                 lost: if segments.is_multiple_of(8) { lost } else { 0 },
                 feedback: if sign == 0 { feedback | 0x8000 } else { feedback },
@@ -121,6 +127,7 @@ fn alike(
         lost: 0,
         limited: false,
         sendable: u32::MAX,
+        stamp_ms: 0,
         returned: ReturnHeader::default(),
         late: window.is_multiple_of(2),
     };
@@ -147,9 +154,10 @@ fn alike(
                 step = SenderStep { segments: packets, what: SenderEvent::Lent, ..step };
                 host.lent(step.now_ns, packets);
             }
-            Event::Ack { after, queue, segments, lost, feedback, mark, limited } => {
+            Event::Ack { after, queue, back, segments, lost, feedback, mark, limited } => {
                 let now_ns = step.now_ns + after;
-                let rtt_ns = path + queue;
+                let rtt_ns = path + queue + back;
+                let stamp_ms = (CLOCK_MS + (now_ns - back) / MS) as u32;
                 let sent_ns = now_ns - rtt_ns.min(now_ns);
                 let srtt_ns =
                     if step.srtt_ns == 0 { rtt_ns } else { (7 * step.srtt_ns + rtt_ns) / 8 };
@@ -167,10 +175,12 @@ fn alike(
                     lost,
                     limited,
                     sendable: if limited { u32::MAX } else { segments },
+                    stamp_ms,
                     returned: ReturnHeader { feedback, flags, ..ReturnHeader::default() },
                     late: step.late,
                 };
-                host.sample(Some(rtt_ns), srtt_ns, sent_ns, step.segments);
+                let rtt = Some(rtt_ns);
+                host.sample_stamped(now_ns, stamp_ms, rtt, srtt_ns, sent_ns, step.segments);
                 host.feedback(now_ns, &step.returned, limited, sent_ns, step.segments);
                 host.lost(lost);
                 host.acked(now_ns, step.segments, limited, sent_ns);

@@ -336,6 +336,14 @@ pub(crate) static LIES: Spec = Spec {
              arrived: an increase in throughput by this rate. The sender believes it.",
         ),
         key(
+            "hides",
+            Kind::Bool,
+            "the truth",
+            "true",
+            "Whether the time on acknowledgements hides queues on the way to the receiver: they seem \
+             to have waited on the way back. Only `xcp-robust` looks at it.",
+        ),
+        key(
             "forged",
             Kind::Bool,
             "`false`",

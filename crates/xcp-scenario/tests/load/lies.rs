@@ -25,6 +25,7 @@ fn lies_of_every_kind() {
         increases: 1.0,
         decreases: 1.0,
         returns_bps: None,
+        hides: false,
         forged: false,
     };
     for honest in ["", "lies = {}"] {
@@ -46,6 +47,8 @@ fn lies_of_every_kind() {
     ] {
         assert_eq!(xcp(written), meant, "{written}");
     }
+    let robust = lies("{ hides = true }", "congestion = \"xcp-robust\"");
+    assert_eq!(robust, Lies { hides: true, ..honest });
     let flood =
         lies("{ rtt = \"65s\", window = \"1p\", forged = true }", "udp = { rate = \"5280bit\" }");
     assert_eq!(

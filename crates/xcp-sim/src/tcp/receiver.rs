@@ -26,6 +26,11 @@ const BLOCKS: usize = 3;
 /// Segments this far ahead are nobody's: beyond any window a sender can have.
 const HORIZON: u64 = 1 << 31;
 
+/// The time on an acknowledgement: Linux's clock for it has milliseconds.
+const fn stamp_ms(now: Nanos) -> u32 {
+    (now / 1_000_000) as u32
+}
+
 /// A TCP receiver.
 ///
 /// As in the sender, what every packet touches comes first, and what a connection without losses
@@ -114,7 +119,8 @@ impl Receiver {
                 self.echo = packet.timestamp;
                 let returned =
                     if self.xcp { self.feedback.answer(header) } else { ReturnHeader::default() };
-                let ack = Ack { window: self.window, returned, sack: SackId::NONE, syn: false };
+                let (window, sack, stamp_ms) = (self.window, SackId::NONE, stamp_ms(now));
+                let ack = Ack { window, returned, sack, syn: false, stamp_ms };
                 let (seq, timestamp) = (self.nxt, packet.timestamp);
                 out.send(&mut Packet {
                     seq,
@@ -186,7 +192,7 @@ impl Receiver {
             None => self.window,
             Some(opening) => opening.advertise(now, self.nxt, &returned),
         };
-        let mut ack = Ack { window, returned, sack: SackId::NONE, syn };
+        let mut ack = Ack { window, returned, sack: SackId::NONE, syn, stamp_ms: stamp_ms(now) };
         let mut size = if syn { self.syn_ack_bytes } else { self.ack_bytes };
         if let (Some(rare), false) = (&self.rare, syn) {
             let (blocks, count) = rare.early.report(self.nxt, self.sack_blocks);

@@ -143,7 +143,7 @@ impl Sender {
         }
         // Nothing is amiss: the whole life of most connections. (Data is outstanding, so the
         // connection stands.)
-        self.take_sample(now, packet);
+        self.take_sample(now, packet, ack);
         self.take_feedback(now, packet, ack);
         self.una = packet.seq;
         self.recovery.advanced_open(packet.timestamp);
@@ -174,7 +174,7 @@ impl Sender {
         let old = self.una;
         let segments = packet.seq.saturating_sub(old);
         if segments > 0 {
-            self.take_sample(now, packet);
+            self.take_sample(now, packet, ack);
         }
         // On every ACK, duplicates and late ones included: each carries feedback that no other
         // does.
@@ -206,12 +206,12 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn take_sample(&mut self, now: Nanos, packet: &Packet) {
+    fn take_sample(&mut self, now: Nanos, packet: &Packet, ack: &Ack) {
         let sample = now.saturating_sub(packet.timestamp);
         self.rtt.sample(sample);
         if let Congestion::Robust(robust) = &mut self.congestion {
             let open = self.recovery.is_open();
-            robust.sample(now, packet.seq, self.rtt.srtt(), packet.timestamp, open);
+            robust.sample(now, packet, ack.stamp_ms, self.rtt.srtt(), open);
         }
         self.counts.rtt_sample(sample);
     }
@@ -316,7 +316,7 @@ impl Sender {
         if let Congestion::Xcp(xcp) = &mut self.congestion {
             xcp.feedback(now, &ack.returned, self.rtt.srtt(), false);
         } else if let Congestion::Robust(robust) = &mut self.congestion {
-            robust.syn_answered(now, &ack.returned, packet.timestamp);
+            robust.syn_answered(now, packet, ack);
         }
         self.check_completed(now);
         self.pacer.plan(self.rtt.srtt(), &self.congestion);

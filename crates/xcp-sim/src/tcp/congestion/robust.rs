@@ -9,6 +9,7 @@
 //!    acknowledgement's wait is. While something is under repair it is theirs all the same.
 
 use super::{Acked, Control};
+use crate::packet::{Ack, Packet};
 use crate::tcp::SenderConfig;
 use std::collections::VecDeque;
 use xcp_engine::{ForwardHeader, ReturnHeader, RobustSender, Sendable};
@@ -88,9 +89,10 @@ impl RobustWindow {
         }
     }
 
-    /// Everything before segment `upto` has been acknowledged, by an answer to what was sent at
-    /// `sent`; `open`: nothing is under repair.
-    pub fn sample(&mut self, now: Nanos, upto: u64, srtt: Nanos, sent: Nanos, open: bool) {
+    /// `packet`, an acknowledgement sent at `stamp_ms` by the receiver's clock, covers segments that
+    /// none has covered before; `open`: nothing is under repair.
+    pub fn sample(&mut self, now: Nanos, packet: &Packet, stamp_ms: u32, srtt: Nanos, open: bool) {
+        let (upto, sent) = (packet.seq, packet.timestamp);
         let (mut newest, segments) = (0, upto.saturating_sub(self.first));
         while self.first < upto {
             let Some(at) = self.sent.pop_front() else { break };
@@ -100,14 +102,16 @@ impl RobustWindow {
         // While there are holes, what is acknowledged now may have arrived long ago; the echo is
         // that of the segment which has just filled one.
         let answered = if open && newest > 0 { newest } else { sent };
-        self.engine.sample(Some(now.saturating_sub(answered)), srtt, sent, segments as u32);
+        let rtt = Some(now.saturating_sub(answered));
+        self.engine.sample_stamped(now, stamp_ms, rtt, srtt, sent, segments as u32);
     }
 
-    /// The SYN sent at `sent` has been answered.
-    pub fn syn_answered(&mut self, now: Nanos, returned: &ReturnHeader, sent: Nanos) {
+    /// `packet` answers the SYN.
+    pub fn syn_answered(&mut self, now: Nanos, packet: &Packet, ack: &Ack) {
+        let sent = packet.timestamp;
         let rtt = now.saturating_sub(sent);
-        self.engine.sample(Some(rtt), rtt, sent, 0);
-        self.engine.opened(now, returned, sent);
+        self.engine.sample_stamped(now, ack.stamp_ms, Some(rtt), rtt, sent, 0);
+        self.engine.opened(now, &ack.returned, sent);
     }
 
     /// Feedback came back, for what was sent at `sent`.
