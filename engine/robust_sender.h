@@ -85,9 +85,8 @@
  *      makes of it may be in flight besides, and answers are late (16) only beyond that. While it
  *      grows by more than a quarter of base in a round, answers come later than was said, and W
  *      follows slowly, as in 13, which looks for jumps in whole RTTs. It counts only where a router
- *      answers. And it is a receiver that
- *      says so, who may say so of a queue: where a quarter is lost (as in 4), and by its clock no
- *      queue has grown, nothing is taken off for 128 rounds.
+ *      answers. And it is a receiver that says so, who may say so of a queue: where a quarter is
+ *      lost (as in 4), and by its clock no queue has grown, nothing is taken off for 128 rounds.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
