@@ -97,12 +97,13 @@
 #include "opening.h"
 #include "robust_bound.h"
 
+/* The whole packets of a window, at least one. */
 XCP_INLINE xcp_u32 xcp_robust_whole(xcp_u64 window) {
     xcp_u64 packets = window >> 32;
     return packets ? (xcp_u32)packets : 1;
 }
 
-/* Whole packets that may be in flight, at least one. */
+/* How many packets may be in flight. */
 XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     xcp_u64 w, rtt = xcp_robust_srtt(s), back = xcp_robust_back(s);
     if (s->bound != XCP_ROBUST_UNBOUNDED)
@@ -193,8 +194,8 @@ XCP_INLINE xcp_u64 xcp_robust_sender_waited(struct xcp_robust_sender *s, xcp_u64
 
 /* An acknowledgement of so many segments of new data came, or (of none) a SYN's: rtt_ns is the
  * newest segment's, 0 where that was sent again or anything is under repair; back_ns: what of that
- * the acknowledgement waited for on its way, 0 where nobody knows; sent_ns: when what
- * it answers was sent. */
+ * the acknowledgement waited for on its way, 0 where nobody knows; sent_ns: when what it answers was
+ * sent. */
 XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns,
                                          xcp_u64 back_ns, xcp_u64 srtt_ns, xcp_u64 sent_ns,
                                          xcp_u32 segments) {

@@ -16,8 +16,8 @@ const CLOCK_MS: u64 = (1 << 32) - 2000;
 #[derive(Debug, Clone)]
 enum Event {
     /// An acknowledgement: this long after the last, over a path with this much more delay than
-    /// its own, some of it on the way back, by a clock that has milliseconds; segments, those of them lost, feedback, whether a router answered, whether the
-    /// window was what limited.
+    /// its own, some of it on the way back, by a clock that has milliseconds; segments, those of
+    /// them lost, feedback, whether a router answered, whether the window was what limited.
     Ack {
         after: u64,
         queue: u64,
