@@ -289,7 +289,7 @@ fn a_queue_is_hidden_for_a_while_only() {
     };
     let (honest, liar) = (share(""), share("lies = { hides = true }"));
     assert!((1.6..2.2).contains(&honest), "{honest} Mbit/s");
-    assert!(liar < 10.0, "{liar} Mbit/s; all of the time it would have 15");
+    assert!(liar < 10.0, "{liar} Mbit/s; all of the time it would have 14");
 }
 
 /// Every acknowledgement, the one of the SYN included, says the same and claims that a router said
