@@ -91,10 +91,10 @@ XCP_INLINE void xcp_cubic_avoid(struct xcp_cubic *c, xcp_u64 now, xcp_u64 srtt_n
         c->cwnd += xcp_mul_fraction(target - c->cwnd, part);
 }
 
-/* So many segments were acknowledged; limited: by this window. */
-XCP_INLINE void xcp_cubic_acked(struct xcp_cubic *c, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 segments,
+/* So much was acknowledged, 2^-32 packets; limited: by this window. */
+XCP_INLINE void xcp_cubic_acked(struct xcp_cubic *c, xcp_u64 now, xcp_u64 srtt_ns, xcp_u64 left,
                                 xcp_u32 limited) {
-    xcp_u64 left = (xcp_u64)segments << 32, since = now - c->last_ns;
+    xcp_u64 since = now - c->last_ns;
     c->last_ns = now;
     if (!limited) {
         if (c->epoch_ns)

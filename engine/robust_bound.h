@@ -2,7 +2,7 @@
 /*
  * The robust sender's bound B on what is in flight: what a round of acknowledgements tells of a
  * queue that no router governs, and what becomes of B, and of who is heard, at its end. Differences
- * 4 to 8, 13, 14 and 17 of robust_sender.h, which also has what happens within a round.
+ * 4 to 8, 13, 14, 17 and 18 of robust_sender.h, which also has what happens within a round.
  */
 #ifndef XCP_ROBUST_BOUND_H
 #define XCP_ROBUST_BOUND_H
@@ -27,7 +27,7 @@ XCP_INLINE xcp_u64 xcp_robust_slowly(xcp_u64 w) {
 
 XCP_INLINE void xcp_robust_compete(struct xcp_robust_sender *s, xcp_u64 window) {
     s->mode = XCP_ROBUST_COMPETE;
-    s->competes++;
+    s->competes += s->competes < 255;
     xcp_cubic_at(&s->cubic, window);
     s->bound = window;
     s->empty = 0;
@@ -35,7 +35,7 @@ XCP_INLINE void xcp_robust_compete(struct xcp_robust_sender *s, xcp_u64 window) 
 }
 
 XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp_u64 bound) {
-    s->binds++;
+    s->binds += s->binds < 255;
     s->mode = XCP_ROBUST_DELAY;
     s->before = before;
     s->bound = xcp_robust_more(bound, XCP_ROBUST_ONE / 8);
@@ -43,6 +43,13 @@ XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp
     s->skip = 1;
     s->grown = 0;
     s->over = 0;
+}
+
+XCP_INLINE void xcp_robust_free(struct xcp_robust_sender *s) {
+    s->mode = XCP_ROBUST_FREE;
+    s->bound = XCP_ROBUST_UNBOUNDED;
+    s->over = 0;
+    s->unseen = 0;
 }
 
 /* W below B three times: FREE, and after COMPETE a longer path is known as one: difference 7.
@@ -55,9 +62,7 @@ XCP_INLINE void xcp_robust_release(struct xcp_robust_sender *s, xcp_u64 bound, x
             s->explicit_window = xcp_robust_more(s->explicit_window, xcp_robust_flight(s));
             s->base_ns = s->least_ns;
         }
-        s->mode = XCP_ROBUST_FREE;
-        s->bound = XCP_ROBUST_UNBOUNDED;
-        s->over = 0;
+        xcp_robust_free(s);
     }
 }
 
@@ -72,7 +77,9 @@ struct xcp_robust_round {
     xcp_u32 push;
     xcp_u32 still;
     xcp_u32 slow;  /* as difference 16 has it */
-    xcp_u32 jumps; /* the path does */
+    xcp_u32 jumps; /* the path does, or losses count: RTTs say nothing */
+    xcp_u32 waits; /* acknowledgements do, by a receiver's clock */
+    xcp_u32 shows; /* RTTs show a queue again: difference 18 */
 };
 
 /* What of the flight a queue leaves room for, half at least. */
@@ -141,17 +148,37 @@ XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_ro
 }
 
 XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    xcp_u64 flight;
+    xcp_u32 waits;
     XCP_PART_NEEDS(s && q);
+    flight = q->flight;
+    waits = s->skip;
     if (s->slow_start && (s->lost || q->infl > q->tau)) {
         s->slow_start = 0;
-        xcp_robust_bind(s, q->flight, xcp_robust_share(s, q));
-        return 0;
+        if (!s->unseen) {
+            xcp_robust_bind(s, flight, xcp_robust_share(s, q));
+            return 0;
+        }
+        if (s->cubic.cwnd < s->cubic.ssthresh) /* what was lost is a round trip ago: half */
+            flight = flight / 7 * 5;
     }
-    /* a loss at an empty queue is not congestion's */
-    if (s->lost && (s->most_ns - s->base_ns > q->tau >> 1 || q->heavy)) {
-        xcp_cubic_lost(&s->cubic, q->flight);
+    s->skip = 0;
+    /* as long as losses do not count, one at an empty queue is not congestion's */
+    if (s->lost &&
+        (xcp_robust_heeds_losses(s) ? !waits : s->most_ns - s->base_ns > q->tau >> 1 || q->heavy)) {
+        xcp_cubic_lost(&s->cubic, flight);
         s->bound = s->cubic.cwnd;
+        s->skip = 1;
+        if (s->since > XCP_ROBUST_SOON) {
+            /* the last one has ended it: it is no random loss, and a clock hides what is full */
+            if (s->routed && s->cuts && q->waits)
+                s->doubted = XCP_ROBUST_VANISHED;
+            s->cuts = 0;
+        }
+        s->cuts += s->cuts < 255;
+        s->since = 0;
     }
+    s->since += s->since < 255;
     if (!s->slow_start && !q->jumps) {
         s->empty = q->infl < q->tau >> 1 ? s->empty + 1 : 0;
         if (s->empty >= s->empties) {
@@ -192,10 +219,46 @@ XCP_INLINE xcp_u64 xcp_robust_floor(const struct xcp_robust_sender *s) {
                : xcp_robust_more(s->explicit_window >> 1, XCP_ROBUST_LEAST_WINDOW);
 }
 
+/* Whether a loss is answered at once, as TCP does. */
+XCP_INLINE xcp_u32 xcp_robust_cuts_at_once(const struct xcp_robust_sender *s) {
+    return s->lost && xcp_robust_heeds_losses(s) && s->mode == XCP_ROBUST_COMPETE && !s->skip;
+}
+
+/* What losses tell: difference 18. */
+XCP_PART xcp_robust_look_at_losses(struct xcp_robust_sender *s, struct xcp_robust_round *q) {
+    xcp_u32 missed, came;
+    XCP_PART_NEEDS(s && q);
+    missed = s->missed / 2 + s->lost;
+    came = s->came / 2 + s->lost + s->acked;
+    s->missed = (xcp_u8)(missed < 255 ? missed : 255);
+    s->came = (xcp_u16)(came < 0xffff ? came : 0xffff);
+    s->random -= s->random != 0;
+    if (s->unseen) {
+        if (s->lost && !s->routed && q->waits) {
+            s->doubted = XCP_ROBUST_VANISHED;
+        } else if (q->infl > 2 * q->tau && !s->lost && (s->routed || !s->doubted)) {
+            s->unseen = 0;
+            q->shows = s->mode == XCP_ROBUST_COMPETE && !s->slow_start;
+        } else if (s->routed && s->cuts >= XCP_ROBUST_CUTS) {
+            s->random = XCP_ROBUST_AT_RANDOM;
+            xcp_robust_free(s);
+        }
+    } else if (s->lost && q->infl < q->tau && s->last_infl_ns < q->tau &&
+               (!s->routed || (!s->random && missed >= XCP_ROBUST_MISSED && 16 * missed > came))) {
+        s->unseen = 1;
+        s->cuts = 0;
+        if (s->mode == XCP_ROBUST_FREE) {
+            q->flight = xcp_robust_more(q->delivered, XCP_ROBUST_ONE);
+            xcp_robust_compete(s, q->flight);
+        }
+    }
+    return 0;
+}
+
 XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     struct xcp_robust_round q;
     xcp_u64 flight, sum, moved;
-    xcp_u32 queued, waits;
+    xcp_u32 queued;
     XCP_PART_NEEDS(s);
     q.mean = s->sum_ns / (s->samples ? s->samples : 1);
     s->spread_ns += (s->most_ns - s->least_ns) / 4 - s->spread_ns / 4;
@@ -206,15 +269,19 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     sum = (xcp_u64)s->lost + s->acked;
     /* What is lost to a queue is missed a round later, so the round before tells of it, too. */
     queued = q.mean - s->base_ns > q.tau >> 1 || s->last_infl_ns > q.tau >> 1;
-    waits = xcp_robust_back(s) > q.tau >> 1;
+    q.waits = xcp_robust_back(s) > q.tau >> 1;
     q.heavy = s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && queued));
-    if (q.heavy && waits && !queued) /* a clock hides what is full: difference 17 */
+    if (q.heavy && q.waits && !queued) /* a clock hides what is full: difference 17 */
         s->doubted = XCP_ROBUST_VANISHED;
     else if (s->doubted)
         s->doubted--;
     xcp_jumps_round_ends(&s->jumps, q.heavy);
     q.jumps = xcp_jumps_often(&s->jumps);
     q.infl = q.jumps ? 0 : s->least_ns - s->base_ns;
+    q.shows = 0;
+    xcp_robust_look_at_losses(s, &q);
+    flight = q.flight;
+    q.jumps |= s->unseen;
     moved = q.infl > s->last_infl_ns ? q.infl - s->last_infl_ns : s->last_infl_ns - q.infl;
     q.still = moved < q.infl >> 4;
     xcp_robust_listen(s);
@@ -230,7 +297,9 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     s->high_fb = q.infl < q.tau >> 1 && !q.slow ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
     if (q.jumps && s->mode == XCP_ROBUST_DELAY)
         xcp_robust_compete(s, flight);
-    if (s->mode == XCP_ROBUST_FREE)
+    if (q.shows)
+        xcp_robust_bind(s, flight, xcp_robust_share(s, &q));
+    else if (s->mode == XCP_ROBUST_FREE)
         xcp_robust_round_free(s, &q);
     else if (s->mode == XCP_ROBUST_DELAY)
         xcp_robust_round_delay(s, &q);

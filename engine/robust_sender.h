@@ -45,7 +45,8 @@
  *      same are the path's, which has become longer, and base is their least. (There rounds count,
  *      too, in which RTTs stay as they are: a queue's do not.) What is in flight stays.
  *   8. Without marks there is no router: COMPETE, from what was delivered, or from slow start where
- *      there never was one, which ends in DELAY; the first mark is heard again at once.
+ *      there never was one, which ends in DELAY where RTTs have grown; losses count (18). The first
+ *      mark is heard again at once.
  *   9. A timeout that came while routers were content gives W back with the first fresh answer;
  *      where none has been heard of, none was. It is the path that has gone, not a queue that has
  *      overflowed, so until anything comes back the retransmission timer need not wait for more
@@ -84,9 +85,21 @@
  *      part of the round trip, so the header's is base and that, at the same rate; twice what W
  *      makes of it may be in flight besides, and answers are late (16) only beyond that. While it
  *      grows by more than a quarter of base in a round, answers come later than was said, and W
- *      follows slowly, as in 13, which looks for jumps in whole RTTs. It counts only where a router
- *      answers. And it is a receiver that says so, who may say so of a queue: where a quarter is
- *      lost (as in 4), and by its clock no queue has grown, nothing is taken off for 128 rounds.
+ *      follows slowly, as in 13, which looks for jumps in whole RTTs. And it is a receiver that says
+ *      so, who may say so of a queue. So nothing is taken off for 128 rounds where a quarter is lost
+ *      (as in 4) though by its clock no queue has grown, and where losses that count (18) say so.
+ *  18. A queue may be too short to be seen: what is lost there, is lost though RTTs say nothing. So
+ *      losses count as they do for TCP, RTTs do not, and the sender goes on in COMPETE, where
+ *      something is lost while RTTs were tau longer neither in this round nor in the last one;
+ *      where routers answer, a sixteenth and eight packets, for links lose some at random. Then a
+ *      loss is answered at once, what is lost within a round of that with it, and nothing grows
+ *      until a round has passed without; in slow start, where it is a round late, B is halved. Once
+ *      RTTs are 2 tau longer and nothing is lost, they count again, in DELAY; and where routers
+ *      answer, FREE as in 7. Cuts do nothing for what is lost at random: after six of them, each
+ *      within four rounds of the one before, losses are held to be random for 1024 rounds, and FREE.
+ *      If the next one takes longer, or there is no router, and acknowledgements wait, it may be the
+ *      clock that hides a queue (17); without a router RTTs say nothing then, either. There a timeout
+ *      is TCP's, too.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -202,7 +215,7 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
     xcp_u64 whole_ns = rtt_ns;
     s->srtt_ns = srtt_ns;
     if (s->base_ns && rtt_ns) {
-        if (!s->routed || s->doubted)
+        if (s->doubted)
             back_ns = 0;
         s->back += (xcp_u32)(back_ns >> 13) - s->back / 8;
         s->back_last = (xcp_u16)xcp_robust_less(back_ns >> 20, 0xffff);
@@ -321,6 +334,13 @@ XCP_INLINE void xcp_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segm
     s->lost += segments;
 }
 
+/* Of what was acknowledged, the part that is a window's, which is what is in flight without what
+ * acknowledgements wait for. */
+XCP_INLINE xcp_u64 xcp_robust_in_a_trip(const struct xcp_robust_sender *s, xcp_u64 acked) {
+    xcp_u64 srtt = xcp_robust_srtt(s);
+    return xcp_robust_times(acked, srtt, srtt + xcp_robust_back(s));
+}
+
 /* What an acknowledgement, sent_ns as above, said is in: so many segments. limited: the window, or
  * pacing, holds the sender back. After sample and feedback. */
 XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 segments,
@@ -343,11 +363,12 @@ XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, 
     }
     s->outage = 0;
     if (s->mode == XCP_ROBUST_COMPETE) {
-        xcp_cubic_acked(&s->cubic, now, xcp_robust_srtt(s), segments,
-                        limited && xcp_robust_has_come(s));
+        xcp_cubic_acked(
+            &s->cubic, now, xcp_robust_srtt(s), xcp_robust_in_a_trip(s, (xcp_u64)segments << 32),
+            limited && xcp_robust_has_come(s) && !(s->lost && xcp_robust_heeds_losses(s)));
         s->bound = s->cubic.cwnd;
     }
-    if (sent_ns >= s->round_ns && s->samples)
+    if (s->samples && (sent_ns >= s->round_ns || xcp_robust_cuts_at_once(s)))
         xcp_robust_round_ends(s, now);
     xcp_robust_settle_window(s, now);
 }
@@ -368,7 +389,8 @@ XCP_INLINE xcp_u64 xcp_robust_sender_patience(const struct xcp_robust_sender *s)
 
 /* The retransmission timer expired. */
 XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now) {
-    xcp_u64 w = xcp_robust_window(s);
+    xcp_u64 w = xcp_robust_window(s), flight = xcp_robust_flight(s);
+    xcp_u32 again = s->outage != 0;
     xcp_u32 good = s->ever && s->calm && s->last_infl_ns < xcp_robust_matters(s) &&
                    (s->restored_ns == 0 || now - s->restored_ns > XCP_ROBUST_RESTORE_NS);
     s->saved = xcp_robust_more(
@@ -381,7 +403,15 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
     else if (s->outage == XCP_ROBUST_OUTAGE)
         s->outage = XCP_ROBUST_OUTAGE_LASTS;
     s->top = s->last_top = 0;
-    if (s->routed) {
+    if (xcp_robust_heeds_losses(s)) {
+        s->mode = XCP_ROBUST_COMPETE;
+        if (!again)
+            xcp_cubic_timeout(&s->cubic, flight);
+        s->slow_start = 1;
+        s->bound = XCP_ROBUST_ONE;
+        s->saved = 0;
+        s->lost = 0;
+    } else {
         s->explicit_window = xcp_robust_more(xcp_robust_less(s->explicit_window, XCP_ROBUST_ONE),
                                              xcp_robust_less(s->floor, XCP_ROBUST_ONE));
         if (s->mode == XCP_ROBUST_COMPETE) {
@@ -391,12 +421,6 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
             s->bound = xcp_robust_more(xcp_mul_fraction(s->bound, XCP_ROBUST_SEVEN_TENTHS),
                                        XCP_ROBUST_ONE);
         }
-    } else {
-        s->mode = XCP_ROBUST_COMPETE;
-        xcp_cubic_timeout(&s->cubic, s->saved);
-        s->slow_start = 1;
-        s->bound = XCP_ROBUST_ONE;
-        s->saved = 0;
     }
     s->round_ns = now;
     xcp_robust_forget_samples(s);

@@ -35,6 +35,13 @@
 #define XCP_ROBUST_EVIDENCE_VANISHED 12
 #define XCP_ROBUST_VANISHED 128
 
+/* Losses that tell of a queue that cannot be seen: so many. Cuts that tell that there is none: so
+ * many, each no more rounds after the one before; and rounds for which losses are random then. */
+#define XCP_ROBUST_MISSED 8
+#define XCP_ROBUST_CUTS 6
+#define XCP_ROBUST_SOON 4
+#define XCP_ROBUST_AT_RANDOM 1024
+
 /* Rounds that a queue stands until it is tried, and until it is others' (difference 6). */
 #define XCP_ROBUST_STANDS 6
 #define XCP_ROBUST_OTHERS 8
@@ -91,26 +98,32 @@ struct xcp_robust_sender {
     xcp_u32 unmarked;
     xcp_u32 grown;
     xcp_u16 high;
+    xcp_u16 came;   /* segments of this round and the ones before, fading; and of these, missed */
+    xcp_u16 random; /* rounds for which losses are held to be: difference 18 */
+    xcp_u8 binds;   /* for those who look, 255 at most */
+    xcp_u8 competes;
+    xcp_u8 missed;
+    xcp_u8 cuts; /* one soon after the other; and rounds since the last */
+    xcp_u8 since;
     xcp_u8 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
-    xcp_u8 fills; /* the way back does: difference 17 */
     xcp_u8 mode;
-    xcp_u8 routed; /* routers answer */
-    xcp_u8 ever;   /* one did */
-    xcp_u8 limited;
     xcp_u8 skip;
     xcp_u8 over;
     xcp_u8 empty;
     xcp_u8 empties;  /* rounds with an empty queue that end COMPETE */
     xcp_u8 vanished; /* quiet rounds until queues are believed again: difference 14 */
-    xcp_u8 slow_start;
-    xcp_u8 flat;    /* rounds running in which the queue has not moved since the first cut */
-    xcp_u8 calm;    /* the last round's feedback was less than a tenth of the window */
-    xcp_u8 outage;  /* what the timer's expiries are taken for until something comes: see above */
-    xcp_u8 doubted; /* rounds until the receiver's clock is believed again: difference 17 */
-    xcp_u8 rounds;  /* that have ended, no more than matter */
-    xcp_u8 relied;  /* all routers on the path rely on the rate being kept */
-    xcp_u16 binds;  /* for those who look */
-    xcp_u16 competes;
+    xcp_u8 flat;     /* rounds running in which the queue has not moved since the first cut */
+    xcp_u8 outage;   /* what the timer's expiries are taken for until something comes: see above */
+    xcp_u8 doubted;  /* rounds until the receiver's clock is believed again: difference 17 */
+    xcp_u8 rounds;   /* that have ended, no more than matter */
+    xcp_u8 routed : 1; /* routers answer */
+    xcp_u8 ever : 1;   /* one did */
+    xcp_u8 limited : 1;
+    xcp_u8 slow_start : 1;
+    xcp_u8 calm : 1;   /* the last round's feedback was less than a tenth of the window */
+    xcp_u8 relied : 1; /* all routers on the path rely on the rate being kept */
+    xcp_u8 fills : 1;  /* the way back does: difference 17 */
+    xcp_u8 unseen : 1; /* losses count, and RTTs do not: difference 18 */
 };
 
 XCP_INLINE void xcp_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 packet_bytes,
@@ -156,6 +169,11 @@ XCP_INLINE xcp_u64 xcp_robust_srtt(const struct xcp_robust_sender *s) {
 /* What routers grant comes sooner or later than they expect: differences 13 and 17. */
 XCP_INLINE xcp_u32 xcp_robust_follows_slowly(const struct xcp_robust_sender *s) {
     return s->fills || xcp_jumps_often(&s->jumps);
+}
+
+/* Losses count as they do for TCP: difference 18. */
+XCP_INLINE xcp_u32 xcp_robust_heeds_losses(const struct xcp_robust_sender *s) {
+    return !s->routed || s->unseen;
 }
 
 /* The RTTs of a round. */

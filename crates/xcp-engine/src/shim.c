@@ -542,7 +542,7 @@ void xcp_shim_cubic(struct xcp_cubic *c, xcp_u32 what, xcp_u64 window, xcp_u64 n
     if (what == 0)
         xcp_cubic_start(c, window);
     else if (what == 1)
-        xcp_cubic_acked(c, now, srtt_ns, segments, 1);
+        xcp_cubic_acked(c, now, srtt_ns, (xcp_u64)segments << 32, 1);
     else
         xcp_cubic_lost(c, window);
 }

@@ -3,11 +3,15 @@
 
 use super::edits::{
     AGREEING, ANOTHER, CAP, FILLS, FIRST, FLIGHT, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED,
-    STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, jumps, kept, one, opening, part, sender, state,
-    way_back,
+    SHOWS, STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, jumps, kept, one, opening, part, sender,
+    state, way_back,
 };
 use super::list::Mutant;
 
+const MISSED: &str = "missed >= XCP_ROBUST_MISSED";
+const CUTS: &str = "s->cuts >= XCP_ROBUST_CUTS";
+const SOON: &str = "s->since > XCP_ROBUST_SOON";
+const RANDOM: &str = "s->random = XCP_ROBUST_AT_RANDOM;";
 const ALPHA: &str = "r->law.alpha";
 const PARTS: &str = "r->d_ns / XCP_ROBUST_PARTS";
 const PACKETS: &str = "XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity";
@@ -404,6 +408,34 @@ pub const CONSTANTS: &[Mutant] = &[
         &[way_back("now >> XCP_WAY_BACK_FORGETS", "now >> 34")],
     ),
     one("forgets-double", "by 233", &[way_back("now >> XCP_WAY_BACK_FORGETS", "now >> 32")]),
+    one(
+        "missed-half",
+        "where routers answer, losses count from four packets on, not from eight",
+        &[bound(MISSED, "missed >= 4")],
+    ),
+    one("missed-double", "from sixteen on", &[bound(MISSED, "missed >= 16")]),
+    one(
+        "unseen-half",
+        "from a 32nd on, not from a sixteenth",
+        &[bound("16 * missed > came", "32 * missed > came")],
+    ),
+    one("unseen-double", "from an eighth on", &[bound("16 * missed > came", "8 * missed > came")]),
+    one(
+        "shows-half",
+        "RTTs count again from tau on, not 2 tau",
+        &[bound(SHOWS, "q->infl > q->tau && !s->lost")],
+    ),
+    one("shows-double", "from 4 tau on", &[bound(SHOWS, "q->infl > 4 * q->tau && !s->lost")]),
+    one("cuts-half", "three cuts, not six, tell of random losses", &[bound(CUTS, "s->cuts >= 3")]),
+    one("cuts-double", "twelve", &[bound(CUTS, "s->cuts >= 12")]),
+    one("soon-half", "each within two rounds, not four", &[bound(SOON, "s->since > 2")]),
+    one("soon-double", "within eight", &[bound(SOON, "s->since > 8")]),
+    one(
+        "random-half",
+        "losses are random for 512 rounds, not 1024",
+        &[bound(RANDOM, "s->random = 512;")],
+    ),
+    one("random-double", "for 2048", &[bound(RANDOM, "s->random = 2048;")]),
     one("wait-half", "a receiver waits for 20 ms, not 40", &[kept(WAIT, " 20000000ULL")]),
     one("wait-double", "for 80 ms, not 40", &[kept(WAIT, " 80000000ULL")]),
     one(

@@ -57,6 +57,7 @@ pub const HEAVY: &str = "s->lost >= 3 && \
     (4ULL * s->lost > sum || (20ULL * s->lost > sum && queued))";
 pub const FLIGHT: &str = "xcp_robust_more(2 * s->base_ns, rtt + (rtt >> 1)) + 2 * back";
 pub const FILLS: &str = "s->back_last > s->back_then + (s->base_ns >> 22)";
+pub const SHOWS: &str = "q->infl > 2 * q->tau && !s->lost";
 pub const QUEUED: &str = "q.mean - s->base_ns > q.tau >> 1 || s->last_infl_ns > q.tau >> 1";
 pub const OTHERS: &str = "s->stuck > XCP_ROBUST_OTHERS || s->flat > 3";
 pub const STANDS_SO_LONG: &str = "s->stuck == XCP_ROBUST_STANDS";

@@ -3,11 +3,12 @@
 
 use super::edits::{
     AGREEING, ANOTHER, CAP, FILLS, FIRST, FLIGHT, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED,
-    STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, calendar, jumps, kept, one, opening, part,
-    router, sender,
+    SHOWS, STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, calendar, jumps, kept, one, opening,
+    part, router, sender,
 };
 use super::list::Mutant;
 
+const UNSEEN: &str = "q->infl < q->tau && s->last_infl_ns < q->tau";
 const EVIDENT: &str = "s->limited && evident";
 const ONCE: &str = "rose && j->rose == XCP_JUMPS_WATCHED";
 const BEYOND: &str = "taken - xcp_robust_less(taken, s->floor)";
@@ -372,7 +373,7 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-the-way-back",
         "what acknowledgements wait for is taken for a queue",
-        &[sender("!s->routed || s->doubted", "1")],
+        &[sender("s->doubted", "1")],
     ),
     one(
         "without-telling-the-way-back",
@@ -402,7 +403,43 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-doubts",
         "a clock is believed while what it hides drops",
-        &[bound("q.heavy && waits && !queued", "0")],
+        &[bound("q.heavy && q.waits && !queued", "0")],
+    ),
+    one(
+        "without-losses",
+        "what is lost where RTTs show no queue counts for nothing",
+        &[bound(UNSEEN, "0")],
+    ),
+    one(
+        "without-losses-at-routers",
+        "where routers answer, it counts for nothing",
+        &[bound("16 * missed > came", "0")],
+    ),
+    one(
+        "without-random-losses",
+        "losses are never held to be random",
+        &[bound("s->cuts >= XCP_ROBUST_CUTS", "0")],
+    ),
+    one("without-showing-again", "RTTs never count again where losses did", &[bound(SHOWS, "0")]),
+    one(
+        "without-cutting-at-once",
+        "a loss that counts is answered when the round ends",
+        &[sender("xcp_robust_cuts_at_once(s)", "0")],
+    ),
+    one(
+        "without-halving",
+        "slow start that a loss has ended goes on with seven tenths",
+        &[bound("flight / 7 * 5", "flight")],
+    ),
+    one(
+        "without-a-part-of-a-trip",
+        "what is acknowledged counts for CUBIC however long acknowledgements wait",
+        &[sender("xcp_robust_times(acked, srtt, srtt + xcp_robust_back(s))", "acked")],
+    ),
+    one(
+        "without-a-threshold",
+        "a timeout without a router forgets what was in flight",
+        &[sender("xcp_cubic_timeout(&s->cubic, flight)", "xcp_cubic_timeout(&s->cubic, s->saved)")],
     ),
     one(
         "without-first-window",

@@ -7,6 +7,7 @@ mod jumps;
 mod losses;
 mod queues;
 mod rate;
+mod unseen;
 mod way_back;
 
 use xcp_engine::{ReturnHeader, RobustSender, WireFormat, flags};

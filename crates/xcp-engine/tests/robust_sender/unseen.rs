@@ -1,0 +1,226 @@
+//! A queue too short to be seen, where losses count: difference 18.
+
+use xcp_engine::{Bound, ForwardHeader, ReturnHeader, RobustSender, Sendable, flags};
+
+use crate::{MS, S, SIZE, answer};
+
+/// A path of 100 ms, without a router or behind one.
+struct Path {
+    sender: RobustSender,
+    now: u64,
+    answer: ReturnHeader,
+}
+
+impl Path {
+    fn new(window: u32, routed: bool) -> Self {
+        let marked = answer(100.0); // routers have more: they are not the tighter bound
+        let answer = if routed { marked } else { ReturnHeader { flags: flags::PRESENT, ..marked } };
+        Path { sender: RobustSender::new(SIZE, window, None), now: S, answer }
+    }
+
+    /// A round of which so many arrive after this long and so many are lost, in the middle of it.
+    fn round(&mut self, rtt: u64, arrive: u32, lost: u32) {
+        let sent = self.now;
+        self.now += rtt;
+        for n in 0..arrive {
+            if n == arrive / 2 {
+                self.sender.lost(lost);
+            }
+            self.sender.sample(Some(rtt), rtt, sent, 2);
+            self.sender.feedback(self.now, &self.answer, true, sent, 1);
+            self.sender.acked(self.now, 1, true, sent);
+            self.now += 1;
+        }
+    }
+
+    /// Without a router, past a slow start that a loss has ended, with this bound.
+    fn alone() -> (Self, f64) {
+        let mut path = Path::new(40, false);
+        for _ in 0..2 {
+            path.round(100 * MS, 40, 0);
+        }
+        path.round(100 * MS, 80, 1);
+        let bound = path.bound();
+        for _ in 0..2 {
+            path.round(100 * MS, bound as u32, 0);
+        }
+        (path, bound)
+    }
+
+    fn bound(&self) -> f64 {
+        self.sender.state().bound_packets
+    }
+
+    fn mode(&self) -> Bound {
+        self.sender.state().bound
+    }
+}
+
+/// A loss ends slow start with half, for it is a round late. What is lost within a round of that is
+/// the same loss; after that another seven tenths are left, at once and not when a round ends.
+#[test]
+fn a_loss_is_answered_at_once_and_only_once() {
+    let mut path = Path::new(40, false);
+    for _ in 0..2 {
+        path.round(100 * MS, 40, 0);
+    }
+    let before = path.bound();
+    path.round(100 * MS, 80, 1);
+    let half = path.bound();
+    assert!((0.4..0.8).contains(&(half / before)), "{half} of {before}");
+    assert_eq!(path.mode(), Bound::Compete);
+    path.sender.lost(30); // of what was sent before that
+    path.sender.acked(path.now, 1, true, path.now - 50 * MS);
+    path.round(100 * MS, half as u32, 0);
+    assert!(path.bound() >= half && path.bound() < half + 2.0, "{} after {half}", path.bound());
+    path.round(100 * MS, half as u32, 0);
+    let (grown, sent) = (path.bound(), path.now);
+    path.now += 100 * MS;
+    path.sender.sample(Some(100 * MS), 100 * MS, sent, 2);
+    path.sender.lost(1);
+    path.sender.acked(path.now, 1, true, sent - 1);
+    let cut = path.bound();
+    assert!((cut / grown - 0.7).abs() < 0.01, "{cut} of {grown}");
+    path.sender.lost(1);
+    path.sender.acked(path.now, 20, true, sent);
+    assert_eq!(path.bound(), cut, "nothing grows while something is missing");
+}
+
+/// It goes on as TCP does as long as no RTT shows a queue, and by delay from then on; unless
+/// something is lost again.
+#[test]
+fn it_goes_by_delay_again_once_a_queue_shows() {
+    let (mut path, bound) = Path::alone();
+    for _ in 0..200 {
+        path.round(100 * MS, bound as u32, 0);
+        assert_eq!(path.mode(), Bound::Compete);
+    }
+    for (rtt, lost, mode) in
+        [(119, 0, Bound::Compete), (125, 1, Bound::Compete), (125, 0, Bound::Delay)]
+    {
+        path.round(rtt * MS, bound as u32, lost);
+        assert_eq!(path.mode(), mode, "{rtt} ms, {lost} lost");
+    }
+}
+
+/// Where routers answer, links may lose some: it takes eight packets, and a sixteenth.
+#[test]
+fn a_router_is_believed_until_a_sixteenth_is_lost() {
+    let after = |rtt: u64, arrive: u32, lost: u32| {
+        let mut path = Path::new(100, true);
+        for _ in 0..3 {
+            path.round(100 * MS, 50, 0);
+        }
+        path.round(rtt * MS, arrive, lost);
+        path.round(rtt * MS, arrive, 0);
+        path.mode()
+    };
+    assert_eq!(after(100, 70, 8), Bound::Compete);
+    assert_eq!(after(100, 70, 7), Bound::Free);
+    assert_eq!(after(100, 150, 8), Bound::Free);
+    assert_eq!(after(104, 70, 8), Bound::Compete, "nothing that would be a queue");
+    assert_ne!(after(111, 70, 8), Bound::Compete, "a queue is seen");
+}
+
+/// What is lost however little is sent is lost at random, and does not count for a while.
+#[test]
+fn what_no_cut_ends_is_random() {
+    let mut path = Path::new(100, true);
+    for _ in 0..3 {
+        path.round(100 * MS, 90, 0);
+    }
+    let mut rounds = 0;
+    while path.mode() == Bound::Free {
+        path.round(100 * MS, 90, 10);
+        rounds += 1;
+        assert!(rounds < 4, "{:?}", path.sender.state());
+    }
+    while path.mode() == Bound::Compete {
+        path.round(100 * MS, 40, 4);
+        rounds += 1;
+        assert!(rounds < 20, "{:?}", path.sender.state());
+    }
+    assert!((8..=16).contains(&rounds), "six cuts, each a round or two after the last: {rounds}");
+    for n in 0..1000 {
+        assert_eq!(path.mode(), Bound::Free, "{n} rounds later");
+        path.round(100 * MS, 90, 10);
+    }
+    let tried = (0..40).any(|_| {
+        path.round(100 * MS, 90, 10);
+        path.mode() == Bound::Compete
+    });
+    assert!(tried, "it is tried again: {:?}", path.sender.state());
+}
+
+/// Losses that are rounds apart are not.
+#[test]
+fn what_a_cut_ends_is_not_random() {
+    let mut path = Path::new(100, true);
+    for _ in 0..3 {
+        path.round(100 * MS, 90, 0);
+    }
+    for _ in 0..2 {
+        path.round(100 * MS, 90, 10);
+    }
+    for _ in 0..20 {
+        for _ in 0..8 {
+            path.round(100 * MS, 60, 0);
+        }
+        path.round(100 * MS, 60, 3);
+        assert_eq!(path.mode(), Bound::Compete);
+    }
+}
+
+/// A timeout leaves seven tenths as slow start's threshold, once, however often the timer expires.
+#[test]
+fn a_timeout_without_a_router_is_tcps() {
+    let (mut path, _) = Path::alone();
+    let before = path.bound();
+    for _ in 0..2 {
+        path.sender.on_timeout(path.now);
+        path.now += 400 * MS;
+        assert_eq!(path.sender.limit(), 1);
+    }
+    let mut windows = vec![];
+    for _ in 0..12 {
+        path.round(100 * MS, path.sender.limit(), 0);
+        windows.push(path.bound());
+    }
+    let steps = |w: &[f64]| w.windows(2).map(|w| w[1] / w[0]).collect::<Vec<_>>();
+    let knee = windows.iter().position(|&w| w >= 0.69 * before).expect("it comes back");
+    assert!(knee <= 6, "it doubles until then: {windows:?} of {before}");
+    assert!(steps(&windows[knee..]).iter().all(|&by| by < 1.2), "{windows:?} of {before}");
+}
+
+/// Without a router, a clock that says that acknowledgements wait is not believed once losses count
+/// and something is lost all the same; and what it hid is no evidence then, either.
+#[test]
+fn a_clock_without_a_router_hides_one_loss() {
+    let (mut path, _) = Path::alone();
+    let told = |path: &mut Path, lost: u32| {
+        for _ in 0..2 {
+            let (sent, rtt) = (path.now, 200 * MS);
+            path.now += rtt;
+            for n in 0..40 {
+                path.sender.lost(if n == 20 { lost } else { 0 });
+                let stamp = ((path.now - 100 * MS) / MS) as u32;
+                path.sender.sample_stamped(path.now, stamp, Some(rtt), rtt, sent, 2);
+                path.sender.feedback(path.now, &path.answer, true, sent, 1);
+                path.sender.acked(path.now, 1, true, sent);
+                path.now += 1;
+            }
+        }
+        let mut h = ForwardHeader::default();
+        path.sender.write_header(path.now, &Sendable::UNLIMITED, false, &mut h);
+        h.rtt_ns().expect("known") / MS
+    };
+    let first = path.now;
+    path.sender.sample_stamped(first, (first / MS) as u32, Some(100 * MS), 100 * MS, 0, 2);
+    let (waits, doubted) = (told(&mut path, 0), told(&mut path, 1));
+    assert!((190..=202).contains(&waits), "{waits} ms");
+    assert!((99..=110).contains(&doubted), "{doubted} ms");
+    for _ in 0..20 {
+        told(&mut path, 0);
+        assert_eq!(path.mode(), Bound::Compete, "{:?}", path.sender.state());
+    }
+}
