@@ -271,10 +271,14 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     queued = q.mean - s->base_ns > q.tau >> 1 || s->last_infl_ns > q.tau >> 1;
     q.waits = xcp_robust_back(s) > q.tau >> 1;
     q.heavy = s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && queued));
-    if (q.heavy && q.waits && !queued) /* a clock hides what is full: difference 17 */
+    if (q.heavy && q.waits && !queued) { /* a clock hides what is full: difference 17 */
         s->doubted = XCP_ROBUST_VANISHED;
-    else if (s->doubted)
-        s->doubted--;
+    } else if (s->doubted && --s->doubted == 0 && s->unseen && !s->routed) {
+        /* as much in flight, of which a part is to be what waits on the way back again */
+        q.flight = flight =
+            xcp_robust_more(xcp_robust_times(flight, s->base_ns, q.mean), XCP_ROBUST_ONE);
+        xcp_robust_compete(s, flight);
+    }
     xcp_jumps_round_ends(&s->jumps, q.heavy);
     q.jumps = xcp_jumps_often(&s->jumps);
     q.infl = q.jumps ? 0 : s->least_ns - s->base_ns;
