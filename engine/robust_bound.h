@@ -2,7 +2,7 @@
 /*
  * The robust sender's bound B on what is in flight: what a round of acknowledgements tells of a
  * queue that no router governs, and what becomes of B, and of who is heard, at its end. Differences
- * 4 to 8, 13, 14, 17 and 18 of robust_sender.h, which also has what happens within a round.
+ * 4 to 8, 13, 14 and 17 to 19 of robust_sender.h, which also has what happens within a round.
  */
 #ifndef XCP_ROBUST_BOUND_H
 #define XCP_ROBUST_BOUND_H
@@ -45,11 +45,24 @@ XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp
     s->over = 0;
 }
 
+/* FREE; where losses counted, for a trial: difference 19. */
 XCP_INLINE void xcp_robust_free(struct xcp_robust_sender *s) {
+    if (s->unseen)
+        s->holds = XCP_ROBUST_TRIAL;
     s->mode = XCP_ROBUST_FREE;
     s->bound = XCP_ROBUST_UNBOUNDED;
     s->over = 0;
+    s->slow_start = 0;
+    s->cuts = 0;
     s->unseen = 0;
+    s->missed = s->came = 0;
+}
+
+/* What is lost at random counts from twice as much on: difference 19. */
+XCP_INLINE void xcp_robust_is_random(struct xcp_robust_sender *s) {
+    xcp_u64 lost = (xcp_u64)s->missed + XCP_ROBUST_MISSED / 2;
+    xcp_u64 twice = 2 * XCP_ROBUST_PART_OF * lost / (s->came ? s->came : 1);
+    s->parts = (xcp_u8)xcp_robust_less(xcp_robust_more(twice, XCP_ROBUST_PART + 1), 255);
 }
 
 /* W below B three times: FREE, and after COMPETE a longer path is known as one: difference 7.
@@ -76,10 +89,11 @@ struct xcp_robust_round {
     xcp_u32 heavy;
     xcp_u32 push;
     xcp_u32 still;
-    xcp_u32 slow;  /* as difference 16 has it */
-    xcp_u32 jumps; /* the path does, or losses count: RTTs say nothing */
-    xcp_u32 waits; /* acknowledgements do, by a receiver's clock */
-    xcp_u32 shows; /* RTTs show a queue again: difference 18 */
+    xcp_u32 slow;    /* as difference 16 has it */
+    xcp_u32 jumps;   /* the path does, or losses count: RTTs say nothing */
+    xcp_u32 waits;   /* acknowledgements do, by a receiver's clock */
+    xcp_u32 shows;   /* RTTs show a queue again: difference 18 */
+    xcp_u32 doubted; /* the receiver's clock was: difference 17 */
 };
 
 /* What of the flight a queue leaves room for, half at least. */
@@ -153,7 +167,7 @@ XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_
     XCP_PART_NEEDS(s && q);
     flight = q->flight;
     waits = s->skip;
-    if (s->slow_start && (s->lost || q->infl > q->tau)) {
+    if (s->slow_start && (s->lost || (!s->unseen && q->infl > q->tau))) {
         s->slow_start = 0;
         if (!s->unseen) {
             xcp_robust_bind(s, flight, xcp_robust_share(s, q));
@@ -171,11 +185,12 @@ XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_
         s->skip = 1;
         if (s->since > XCP_ROBUST_SOON) {
             /* the last one has ended it: it is no random loss, and a clock hides what is full */
-            if (s->routed && s->cuts && q->waits)
+            if (s->routed && s->unseen && s->cuts && q->waits)
                 s->doubted = XCP_ROBUST_VANISHED;
             s->cuts = 0;
         }
         s->cuts += s->cuts < 255;
+        s->holds -= s->unseen && s->routed && s->holds;
         s->since = 0;
     }
     s->since += s->since < 255;
@@ -196,7 +211,7 @@ XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_
 
 /* Whether routers are there: difference 8. */
 XCP_INLINE void xcp_robust_listen(struct xcp_robust_sender *s) {
-    if (!s->routed || s->marks || s->unmarked == 0 || (s->unmarked < 3 && s->ever))
+    if (!s->routed || s->marked || s->unmarked == 0 || (s->unmarked < 3 && s->ever))
         return;
     s->routed = 0;
     if (s->bound == XCP_ROBUST_UNBOUNDED) {
@@ -212,6 +227,11 @@ XCP_INLINE void xcp_robust_listen(struct xcp_robust_sender *s) {
     s->explicit_window = XCP_ROBUST_UNBOUNDED;
 }
 
+/* Whether a trial is so young that W grows by half at most: difference 19. */
+XCP_INLINE xcp_u32 xcp_robust_is_gentle(const struct xcp_robust_sender *s) {
+    return !s->unseen && s->holds > XCP_ROBUST_TRIAL - XCP_ROBUST_GENTLE;
+}
+
 /* The floor of W: difference 10. */
 XCP_INLINE xcp_u64 xcp_robust_floor(const struct xcp_robust_sender *s) {
     return s->explicit_window > XCP_ROBUST_ONE
@@ -224,33 +244,48 @@ XCP_INLINE xcp_u32 xcp_robust_cuts_at_once(const struct xcp_robust_sender *s) {
     return s->lost && xcp_robust_heeds_losses(s) && s->mode == XCP_ROBUST_COMPETE && !s->skip;
 }
 
-/* What losses tell: difference 18. */
+/* Of so many segments a loss of how many tells of a queue. */
+XCP_INLINE xcp_u64 xcp_robust_parts_of(const struct xcp_robust_sender *s) {
+    return (xcp_u64)s->came * s->parts / XCP_ROBUST_PART_OF;
+}
+
+/* What losses tell: differences 18 and 19. */
 XCP_PART xcp_robust_look_at_losses(struct xcp_robust_sender *s, struct xcp_robust_round *q) {
-    xcp_u32 missed, came;
     XCP_PART_NEEDS(s && q);
-    missed = s->missed / 2 + s->lost;
-    came = s->came / 2 + s->lost + s->acked;
-    s->missed = (xcp_u8)(missed < 255 ? missed : 255);
-    s->came = (xcp_u16)(came < 0xffff ? came : 0xffff);
-    s->random -= s->random != 0;
+    s->came += s->lost + s->acked;
     if (s->unseen) {
         if (s->lost && !s->routed && q->waits) {
             s->doubted = XCP_ROBUST_VANISHED;
-        } else if (q->infl > 2 * q->tau && !s->lost && (s->routed || !s->doubted)) {
+        } else if (q->infl > 2 * q->tau && !s->lost && (s->routed || !q->doubted)) {
             s->unseen = 0;
+            s->holds = 0;
             q->shows = s->mode == XCP_ROBUST_COMPETE && !s->slow_start;
-        } else if (s->routed && s->cuts >= XCP_ROBUST_CUTS) {
-            s->random = XCP_ROBUST_AT_RANDOM;
+        } else if (s->routed && !s->slow_start &&
+                   (s->holds == 0 || (s->cuts >= XCP_ROBUST_CUTS && s->parts == XCP_ROBUST_PART))) {
+            s->parts = XCP_ROBUST_PART;
+            if (s->holds)
+                xcp_robust_is_random(s);
+            s->explicit_window = xcp_robust_window(s);
             xcp_robust_free(s);
         }
     } else if (s->lost && q->infl < q->tau && s->last_infl_ns < q->tau &&
-               (!s->routed || (!s->random && missed >= XCP_ROBUST_MISSED && 16 * missed > came))) {
+               (!s->routed || s->missed >= XCP_ROBUST_MISSED + xcp_robust_parts_of(s))) {
         s->unseen = 1;
         s->cuts = 0;
+        s->tries += s->routed && s->holds && s->tries < XCP_ROBUST_TRIES;
+        s->holds = (xcp_u16)(XCP_ROBUST_STAYS << s->tries);
+        s->missed = s->came = 0;
         if (s->mode == XCP_ROBUST_FREE) {
             q->flight = xcp_robust_more(q->delivered, XCP_ROBUST_ONE);
             xcp_robust_compete(s, q->flight);
         }
+    } else if (s->holds && --s->holds == 0) {
+        s->tries = 0;
+        s->parts = XCP_ROBUST_PART;
+    }
+    if (!s->unseen || s->came >> 30) {
+        s->missed -= s->missed / 4;
+        s->came -= s->came / 4;
     }
     return 0;
 }
@@ -260,6 +295,7 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     xcp_u64 flight, sum, moved;
     xcp_u32 queued;
     XCP_PART_NEEDS(s);
+    xcp_robust_listen(s);
     q.mean = s->sum_ns / (s->samples ? s->samples : 1);
     s->spread_ns += (s->most_ns - s->least_ns) / 4 - s->spread_ns / 4;
     q.tau = xcp_robust_more(xcp_robust_matters(s), s->spread_ns + (s->spread_ns >> 1));
@@ -270,6 +306,7 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     /* What is lost to a queue is missed a round later, so the round before tells of it, too. */
     queued = q.mean - s->base_ns > q.tau >> 1 || s->last_infl_ns > q.tau >> 1;
     q.waits = xcp_robust_back(s) > q.tau >> 1;
+    q.doubted = s->doubted;
     q.heavy = s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && queued));
     if (q.heavy && q.waits && !queued) { /* a clock hides what is full: difference 17 */
         s->doubted = XCP_ROBUST_VANISHED;
@@ -288,7 +325,6 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     q.jumps |= s->unseen;
     moved = q.infl > s->last_infl_ns ? q.infl - s->last_infl_ns : s->last_infl_ns - q.infl;
     q.still = moved < q.infl >> 4;
-    xcp_robust_listen(s);
     q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
     if (q.infl < q.tau >> 1) {
         if (s->mode == XCP_ROBUST_DELAY && s->stuck && s->last_infl_ns > 2 * q.tau)
@@ -316,7 +352,7 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     s->last_infl_ns = q.infl;
     s->calm =
         (s->fb < 0 ? -(xcp_u64)s->fb : (xcp_u64)s->fb) < xcp_mul_fraction(flight, XCP_ROBUST_TENTH);
-    s->cap = (8ULL * s->acked + 4) << 32;
+    s->cap = ((xcp_robust_is_gentle(s) ? 3ULL : 16ULL) * s->acked / 2 + 4) << 32;
     s->fills = s->back_last > s->back_then + (s->base_ns >> 22);
     s->back_then = s->back_last;
     if (xcp_robust_follows_slowly(s) && s->routed) {
@@ -330,7 +366,8 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     xcp_robust_forget_samples(s);
     s->fb = 0;
     s->added = 0;
-    s->lost = s->acked = s->marks = s->unmarked = 0;
+    s->lost = s->acked = 0;
+    s->marked = s->unmarked = 0;
     s->limited = 0;
     return 0;
 }

@@ -90,16 +90,21 @@
  *      (as in 4) though by its clock no queue has grown, and where losses that count (18) say so.
  *  18. A queue may be too short to be seen: what is lost there, is lost though RTTs say nothing. So
  *      losses count as they do for TCP, RTTs do not, and the sender goes on in COMPETE, where
- *      something is lost while RTTs were tau longer neither in this round nor in the last one;
- *      where routers answer, a sixteenth and eight packets, for links lose some at random. Then a
- *      loss is answered at once, what is lost within a round of that with it, and nothing grows
- *      until a round has passed without; in slow start, where it is a round late, B is halved. Once
- *      RTTs are 2 tau longer and nothing is lost, they count again, in DELAY; and where routers
- *      answer, FREE as in 7. Cuts do nothing for what is lost at random: after six of them, each
- *      within four rounds of the one before, losses are held to be random for 1024 rounds, and FREE.
- *      If the next one takes longer, or there is no router, and acknowledgements wait, it may be the
- *      clock that hides a queue (17); without a router RTTs say nothing then, either. There a timeout
- *      is TCP's, too.
+ *      something is lost while RTTs were tau longer neither in this round nor in the last one. Links
+ *      lose some at random: where routers answer, it takes eight packets and a fortieth of the last
+ *      few rounds, and of what is missed at once four count, for a link that is gone for a moment is
+ *      no queue. Then a loss is answered at once, what is lost within a round of that with it, and
+ *      nothing grows while something is missing; in slow start, where it is a round late, B is
+ *      halved. Once RTTs are 2 tau longer and nothing is lost, they count again, in DELAY; and where
+ *      routers answer, FREE as in 7. If a loss comes more than four rounds after the one before, or
+ *      there is no router, and acknowledgements wait, it may be the clock that hides a queue (17);
+ *      without a router RTTs say nothing then, either. A timeout is TCP's, too, and no outage (9).
+ *  19. Where routers answer, it is tried whether that was right: FREE, where W grows by half a round
+ *      at most for sixteen rounds. It was not, if losses do not count again within 1024. Cuts do
+ *      nothing for what is lost at random, so it is tried after six of them, each within four rounds
+ *      of the one before; then losses count from twice as many on as there were. Losses that are
+ *      rare look like a queue's to whoever answers each: it is tried after 32 cuts in any case, and
+ *      after twice as many each time that it was right.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -276,16 +281,17 @@ XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 no
                                          xcp_u64 sent_ns, xcp_u32 segments) {
     xcp_u64 before, after, w;
     if (!(h->flags & XCP_MARK) || !(h->flags & XCP_PRESENT)) {
-        s->unmarked++;
+        s->unmarked += s->unmarked < 255;
         xcp_robust_settle_window(s, now);
         return;
     }
     if (!s->routed) { /* a router has appeared; the bound stays until it is not the tighter one */
         s->routed = 1;
+        s->cuts = 0;
         s->explicit_window = xcp_robust_less(
             xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)), XCP_ROBUST_WINDOW_MOST);
     }
-    s->marks++;
+    s->marked = 1;
     s->ever = 1;
     if (!(h->flags & XCP_SHARED)) /* else it does not say so */
         s->relied = (h->flags & XCP_KEEPS) != 0;
@@ -317,7 +323,7 @@ XCP_COLD void xcp_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
         xcp_robust_sender_feedback(s, now, h, 0, sent_ns, 1);
         return;
     }
-    s->marks++;
+    s->marked = 1;
     s->ever = 1;
     s->xcp.marked = 1;
     xcp_sender_prepare(&s->xcp);
@@ -332,6 +338,7 @@ XCP_COLD void xcp_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
  * a timeout may have been lost with the path. */
 XCP_INLINE void xcp_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
     s->lost += segments;
+    s->missed += segments < XCP_ROBUST_AT_ONCE ? segments : XCP_ROBUST_AT_ONCE;
 }
 
 /* Of what was acknowledged, the part that is a window's, which is what is in flight without what
@@ -399,7 +406,7 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
     if (!xcp_robust_sender_patience(s)) /* in an outage what was sent since it began is fresh */
         s->timeout_ns = now;
     if (s->outage == 0)
-        s->outage = good && s->routed ? XCP_ROBUST_OUTAGE : XCP_ROBUST_CONGESTION;
+        s->outage = good && s->routed && !s->unseen ? XCP_ROBUST_OUTAGE : XCP_ROBUST_CONGESTION;
     else if (s->outage == XCP_ROBUST_OUTAGE)
         s->outage = XCP_ROBUST_OUTAGE_LASTS;
     s->top = s->last_top = 0;

@@ -35,12 +35,22 @@
 #define XCP_ROBUST_EVIDENCE_VANISHED 12
 #define XCP_ROBUST_VANISHED 128
 
-/* Losses that tell of a queue that cannot be seen: so many. Cuts that tell that there is none: so
- * many, each no more rounds after the one before; and rounds for which losses are random then. */
+/* Losses that tell of a queue that cannot be seen (difference 18): so many, besides a part of what
+ * came, a fortieth where nothing is known; of those that are missed at once, so many count. */
 #define XCP_ROBUST_MISSED 8
+#define XCP_ROBUST_PART_OF 240
+#define XCP_ROBUST_PART 6
+#define XCP_ROBUST_AT_ONCE 4
+
+/* Cuts that tell that there is none (difference 19): so many, each no more rounds after the one before. Cuts after
+ * which it is tried in any case, doubled so often at most; the rounds of a trial, and those in which
+ * W grows by half at most. */
 #define XCP_ROBUST_CUTS 6
 #define XCP_ROBUST_SOON 4
-#define XCP_ROBUST_AT_RANDOM 1024
+#define XCP_ROBUST_STAYS 32
+#define XCP_ROBUST_TRIES 4
+#define XCP_ROBUST_TRIAL 1024
+#define XCP_ROBUST_GENTLE 16
 
 /* Rounds that a queue stands until it is tried, and until it is others' (difference 6). */
 #define XCP_ROBUST_STANDS 6
@@ -94,16 +104,19 @@ struct xcp_robust_sender {
     xcp_u32 samples;
     xcp_u32 lost;
     xcp_u32 acked;
-    xcp_u32 marks;
-    xcp_u32 unmarked;
+    xcp_u32 came; /* segments of the last few rounds, or of all in which losses have counted; and of
+                   * these, missed */
+    xcp_u32 missed;
     xcp_u32 grown;
     xcp_u16 high;
-    xcp_u16 came;   /* segments of this round and the ones before, fading; and of these, missed */
-    xcp_u16 random; /* rounds for which losses are held to be: difference 18 */
-    xcp_u8 binds;   /* for those who look, 255 at most */
+    xcp_u16 holds; /* cuts until a trial, or rounds of it that are left: difference 19 */
+    xcp_u8 binds;  /* for those who look, 255 at most */
     xcp_u8 competes;
-    xcp_u8 missed;
-    xcp_u8 cuts; /* one soon after the other; and rounds since the last */
+    xcp_u8 marked; /* answers of this round that routers have: whether, and those they have not */
+    xcp_u8 unmarked;
+    xcp_u8 tries; /* trials that have failed */
+    xcp_u8 parts; /* of what comes, the part that is not too much to miss; of 240 */
+    xcp_u8 cuts;  /* one soon after the other; and rounds since the last */
     xcp_u8 since;
     xcp_u8 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
     xcp_u8 mode;
@@ -136,6 +149,7 @@ XCP_INLINE void xcp_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 pack
     s->floor = XCP_ROBUST_ONE;
     s->least_ns = ~0ULL;
     s->routed = s->limited = s->empties = s->relied = 1;
+    s->parts = XCP_ROBUST_PART;
 }
 
 XCP_INLINE xcp_u64 xcp_robust_less(xcp_u64 a, xcp_u64 b) {

@@ -8,10 +8,14 @@ use super::edits::{
 };
 use super::list::Mutant;
 
-const MISSED: &str = "missed >= XCP_ROBUST_MISSED";
-const CUTS: &str = "s->cuts >= XCP_ROBUST_CUTS";
+const MISSED: &str = "s->missed >= XCP_ROBUST_MISSED + xcp_robust_parts_of(s)";
+const PART: &str = "(xcp_u64)s->came * s->parts / XCP_ROBUST_PART_OF";
+const CUTS: &str = "s->cuts >= XCP_ROBUST_CUTS && s->parts == XCP_ROBUST_PART";
 const SOON: &str = "s->since > XCP_ROBUST_SOON";
-const RANDOM: &str = "s->random = XCP_ROBUST_AT_RANDOM;";
+const TRIAL: &str = "s->holds = XCP_ROBUST_TRIAL;";
+const LASTS: &str = "XCP_ROBUST_STAYS << s->tries";
+const GENTLE: &str = "s->holds > XCP_ROBUST_TRIAL - XCP_ROBUST_GENTLE";
+const AT_ONCE: &str = "segments < XCP_ROBUST_AT_ONCE ? segments : XCP_ROBUST_AT_ONCE";
 const ALPHA: &str = "r->law.alpha";
 const PARTS: &str = "r->d_ns / XCP_ROBUST_PARTS";
 const PACKETS: &str = "XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity";
@@ -277,9 +281,13 @@ pub const CONSTANTS: &[Mutant] = &[
     one(
         "cap-half",
         "increase up to 4 times what was delivered, not 8",
-        &[bound(CAP, "(4ULL * s->acked + 4) << 32")],
+        &[bound(CAP, "((xcp_robust_is_gentle(s) ? 3ULL : 8ULL) * s->acked / 2 + 4) << 32")],
     ),
-    one("cap-double", "up to 16 times, not 8", &[bound(CAP, "(16ULL * s->acked + 4) << 32")]),
+    one(
+        "cap-double",
+        "up to 16 times, not 8",
+        &[bound(CAP, "((xcp_robust_is_gentle(s) ? 3ULL : 32ULL) * s->acked / 2 + 4) << 32")],
+    ),
     one(
         "rounds-half",
         "two rounds tell of a queue, not three",
@@ -411,31 +419,57 @@ pub const CONSTANTS: &[Mutant] = &[
     one(
         "missed-half",
         "where routers answer, losses count from four packets on, not from eight",
-        &[bound(MISSED, "missed >= 4")],
+        &[bound(MISSED, "s->missed >= 4 + xcp_robust_parts_of(s)")],
     ),
-    one("missed-double", "from sixteen on", &[bound(MISSED, "missed >= 16")]),
+    one(
+        "missed-double",
+        "from sixteen on",
+        &[bound(MISSED, "s->missed >= 16 + xcp_robust_parts_of(s)")],
+    ),
     one(
         "unseen-half",
-        "from a 32nd on, not from a sixteenth",
-        &[bound("16 * missed > came", "32 * missed > came")],
+        "from an eightieth on, not from a fortieth",
+        &[bound(PART, "(xcp_u64)s->came * s->parts / 480")],
     ),
-    one("unseen-double", "from an eighth on", &[bound("16 * missed > came", "8 * missed > came")]),
+    one(
+        "unseen-double",
+        "from a twentieth on",
+        &[bound(PART, "(xcp_u64)s->came * s->parts / 120")],
+    ),
     one(
         "shows-half",
         "RTTs count again from tau on, not 2 tau",
         &[bound(SHOWS, "q->infl > q->tau && !s->lost")],
     ),
     one("shows-double", "from 4 tau on", &[bound(SHOWS, "q->infl > 4 * q->tau && !s->lost")]),
-    one("cuts-half", "three cuts, not six, tell of random losses", &[bound(CUTS, "s->cuts >= 3")]),
-    one("cuts-double", "twelve", &[bound(CUTS, "s->cuts >= 12")]),
+    one(
+        "cuts-half",
+        "three cuts, not six, tell of random losses",
+        &[bound(CUTS, "s->cuts >= 3 && s->parts == XCP_ROBUST_PART")],
+    ),
+    one("cuts-double", "twelve", &[bound(CUTS, "s->cuts >= 12 && s->parts == XCP_ROBUST_PART")]),
     one("soon-half", "each within two rounds, not four", &[bound(SOON, "s->since > 2")]),
     one("soon-double", "within eight", &[bound(SOON, "s->since > 8")]),
     one(
-        "random-half",
-        "losses are random for 512 rounds, not 1024",
-        &[bound(RANDOM, "s->random = 512;")],
+        "tried-after-half",
+        "whether there is a queue is tried after 16 cuts, not 32",
+        &[bound(LASTS, "16 << s->tries")],
     ),
-    one("random-double", "for 2048", &[bound(RANDOM, "s->random = 2048;")]),
+    one("tried-after-double", "after 64", &[bound(LASTS, "64 << s->tries")]),
+    one(
+        "gentle-half",
+        "W grows by half at most for eight rounds of a trial, not sixteen",
+        &[bound(GENTLE, "s->holds > XCP_ROBUST_TRIAL - 8")],
+    ),
+    one("gentle-double", "for 32", &[bound(GENTLE, "s->holds > XCP_ROBUST_TRIAL - 32")]),
+    one("trial-half", "a trial takes 512 rounds, not 1024", &[bound(TRIAL, "s->holds = 512;")]),
+    one("trial-double", "2048", &[bound(TRIAL, "s->holds = 2048;")]),
+    one(
+        "at-once-half",
+        "of what is missed at once two packets count, not four",
+        &[sender(AT_ONCE, "segments < 2 ? segments : 2")],
+    ),
+    one("at-once-double", "eight", &[sender(AT_ONCE, "segments < 8 ? segments : 8")]),
     one("wait-half", "a receiver waits for 20 ms, not 40", &[kept(WAIT, " 20000000ULL")]),
     one("wait-double", "for 80 ms, not 40", &[kept(WAIT, " 80000000ULL")]),
     one(

@@ -49,7 +49,7 @@ pub const fn one(name: &'static str, what: &'static str, edits: &'static [Edit])
 
 pub const STANDS: &str = "!(how & XCP_ROBUST_FALLS) && backlog > carried >> 2";
 pub const FIRST: &str = "s->rounds < XCP_ROBUST_FIRST_ROUNDS";
-pub const CAP: &str = "(8ULL * s->acked + 4) << 32";
+pub const CAP: &str = "((xcp_robust_is_gentle(s) ? 3ULL : 16ULL) * s->acked / 2 + 4) << 32";
 pub const VANISHED: &str = "s->vanished = XCP_ROBUST_VANISHED;";
 pub const OFTEN: &str = "j->count > XCP_JUMPS_OFTEN";
 pub const AGREEING: &str = "r->agreeing >= XCP_ROBUST_AGREEING";

@@ -211,8 +211,8 @@ pub const PARTS: &[Mutant] = &[
         "without-leaving-by-loss",
         "a first slow start that ends with a loss goes on as CUBIC",
         &[bound(
-            "s->slow_start && (s->lost || q->infl > q->tau)",
-            "(s->lost ? (s->slow_start = 0) : s->slow_start && q->infl > q->tau)",
+            "s->slow_start && (s->lost || (!s->unseen && q->infl > q->tau))",
+            "(s->lost ? (s->slow_start = 0) : s->slow_start && !s->unseen && q->infl > q->tau)",
         )],
     ),
     one(
@@ -413,12 +413,32 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-losses-at-routers",
         "where routers answer, it counts for nothing",
-        &[bound("16 * missed > came", "0")],
+        &[bound("s->missed >= XCP_ROBUST_MISSED + xcp_robust_parts_of(s)", "0")],
     ),
     one(
         "without-random-losses",
         "losses are never held to be random",
-        &[bound("s->cuts >= XCP_ROBUST_CUTS", "0")],
+        &[bound("s->cuts >= XCP_ROBUST_CUTS && s->parts == XCP_ROBUST_PART", "0")],
+    ),
+    one(
+        "without-trials",
+        "it is never tried whether rare losses are a queue's",
+        &[bound("XCP_ROBUST_STAYS << s->tries", "0xffff")],
+    ),
+    one(
+        "without-gentleness",
+        "in a trial W grows as ever",
+        &[bound("s->holds > XCP_ROBUST_TRIAL - XCP_ROBUST_GENTLE", "0")],
+    ),
+    one(
+        "without-twice",
+        "what is lost at random counts no more than before",
+        &[bound("xcp_robust_more(twice, XCP_ROBUST_PART + 1)", "255")],
+    ),
+    one(
+        "without-gaps",
+        "all that is missed at once counts",
+        &[sender("segments < XCP_ROBUST_AT_ONCE ? segments : XCP_ROBUST_AT_ONCE", "segments")],
     ),
     one("without-showing-again", "RTTs never count again where losses did", &[bound(SHOWS, "0")]),
     one(

@@ -23,7 +23,7 @@ fn heavy_loss_leaves_what_was_delivered() {
     assert_eq!(sender.state().bound, Bound::Free);
     round(&mut sender, &mut now, 100 * MS, 1, 0.0);
     let state = sender.state();
-    assert_eq!(state.bound, Bound::Compete, "no queue was seen: {state:?}");
+    assert_eq!(state.bound, Bound::Delay, "{state:?}");
     assert!((10.0..15.0).contains(&state.bound_packets), "0.7 of 20: {state:?}");
 }
 
@@ -51,7 +51,7 @@ fn what_a_link_loses_is_no_queue() {
     assert_eq!(after(86 * MS, 80 * MS, 4), Bound::Delay, "a queue before");
     assert_eq!(after(86 * MS, 86 * MS, 1), Bound::Free, "too little");
     assert_eq!(after(80 * MS, 80 * MS, 7), Bound::Free, "a sixth, but few");
-    assert_eq!(after(80 * MS, 80 * MS, 13), Bound::Compete, "a queue that cannot be seen");
+    assert_eq!(after(80 * MS, 80 * MS, 13), Bound::Delay, "more than a quarter");
 }
 
 /// Step 6: a timeout while routers are content is forgotten with the first fresh answer.
