@@ -6,7 +6,8 @@
 //! * **Queues.** [`Backlog`] knows when one is full, [`Red`] decides who may enter.
 //! * **Traffic.** [`Datagrams`] says when a source of UDP sends.
 //! * **Chance.** [`start`], [`router_seed`], [`losses`] and [`loss_numbers`] are what a scenario's
-//!   seed decides: the same start times, feedback and lost packets wherever the scenario runs.
+//!   seed decides: the same start times, feedback and lost packets wherever the scenario runs;
+//!   [`Reordering`] says which packets others overtake.
 //! * **Routers.** [`router_quantities`] is what is recorded of one.
 //!
 //! Each of these is told the time and answers; none has a clock, a socket or a packet. What a
@@ -36,6 +37,7 @@ mod backlog;
 mod chance;
 mod datagrams;
 mod red;
+mod reordering;
 mod router;
 mod serializer;
 mod varying;
@@ -45,6 +47,7 @@ pub use backlog::Backlog;
 pub use chance::{loss_numbers, losses, router_seed, start};
 pub use datagrams::Datagrams;
 pub use red::Red;
+pub use reordering::Reordering;
 pub use router::router_quantities;
 pub use serializer::Serializer;
 pub use varying::Varying;

@@ -53,8 +53,7 @@ fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> 
         losses: line.losses.clone(),
         losses_elsewhere,
         blackouts: line.blackouts.clone(),
-        // Scenarios have none: the simulator's links keep their order.
-        reorder: None,
+        reorder: line.reorder,
         queue,
         seed: scenario.seed,
         index: line.direction,

@@ -112,6 +112,8 @@ pub struct Direction {
     pub losses: Vec<Loss>,
     /// Periods in which everything sent is lost (the link keeps taking packets, nothing arrives).
     pub blackouts: Vec<Period>,
+    /// Packets that others overtake on the way; without, all keep their order.
+    pub reorder: Option<Reorder>,
 }
 
 impl Direction {
@@ -158,6 +160,17 @@ pub enum LossPlace {
     BeforeQueue,
     /// After transmission ("post").
     AfterQueue,
+}
+
+/// Some packets fall back: on the way they take longer than the others, which overtake them. None is
+/// ever early.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reorder {
+    /// Chance for each packet, 0..=1.
+    pub probability: f64,
+    /// How much longer those take at most; each draws its own time, anything up to this being as
+    /// likely.
+    pub most: Nanos,
 }
 
 /// A queue: what it holds, and who may enter it.

@@ -3,7 +3,7 @@
 
 use crate::error::Span;
 use crate::fields::Fields;
-use crate::links;
+use crate::hazards;
 use crate::spec::{EXPECT, THAN};
 use xcp_law::quantity::show_time;
 use xcp_law::text::suggest;
@@ -218,7 +218,7 @@ fn period(fields: &Fields<'_>, scenario: &Scenario) -> Option<Period> {
     if fields.item("from").is_none() && fields.item("to").is_none() {
         return None;
     }
-    let period = links::period(fields, scenario.measure.from, scenario.measure.to)?;
+    let period = hazards::period(fields, scenario.measure.from, scenario.measure.to)?;
     if period.to > scenario.duration {
         let what = format!(
             "the period ends at {}, after the run's {}",

@@ -43,6 +43,7 @@ mod file;
 mod flows;
 mod footprint;
 mod graph;
+mod hazards;
 mod law;
 mod lies;
 mod links;

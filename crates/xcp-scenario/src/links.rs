@@ -1,23 +1,21 @@
 //! Reads `[[link]]`: both directions of every link, queues still with the limits as written (`2bdp`
-//! needs the flows, see [`Draft::resolve`]).
+//! needs the flows, see [`Draft::resolve`]). What happens to packets on the way is `hazards.rs`'s.
 
 use std::collections::HashMap;
 
 use crate::error::Span;
 use crate::fields::{Faults, Fields};
+use crate::hazards;
 use crate::law;
 use crate::set::name_of;
-use crate::spec::{
-    BLACKOUT, DELAY_CHANGES, LAW, LAW_CHANGE, LINK, LOSS, POLICE, QUEUE, RATE_CHANGES, REVERSE,
-};
-use crate::tree::{Item, Value};
+use crate::spec::{DELAY_CHANGES, LAW, LAW_CHANGE, LINK, POLICE, QUEUE, RATE_CHANGES, REVERSE};
 use xcp_law::quantity::{Amount, Standing};
 use xcp_model::Input;
 use xcp_model::Law;
 use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
 use xcp_model::{
-    Control, Direction, Discipline, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId,
-    Others, Police, Queue, Red, Router,
+    Control, Direction, Discipline, LawChange, Limit, Link, Loss, MediumId, NodeId, Others, Police,
+    Queue, Red, Reorder, Router,
 };
 
 /// Packets a queue holds if nobody says: Linux's `txqueuelen`.
@@ -70,6 +68,7 @@ pub(crate) struct DirectionDraft {
     pub queue: QueueDraft,
     losses: Vec<Loss>,
     blackouts: Vec<Period>,
+    reorder: Option<Reorder>,
 }
 
 /// A queue as written.
@@ -194,13 +193,17 @@ fn read_one(
         queue: read_queue(fields),
         losses: Vec::new(),
         blackouts: Vec::new(),
+        reorder: None,
     };
     let mut directions = [forward.clone(), forward];
-    for (loss, sides) in read_losses(fields, duration, true) {
+    for (loss, sides) in hazards::losses(fields, duration, true) {
         sides.into_iter().for_each(|side| directions[side].losses.push(loss.clone()));
     }
-    for (period, sides) in read_blackouts(fields, true) {
+    for (period, sides) in hazards::blackouts(fields, true) {
         sides.into_iter().for_each(|side| directions[side].blackouts.push(period));
+    }
+    if let Some((reorder, sides)) = hazards::reorder(fields, true) {
+        sides.into_iter().for_each(|side| directions[side].reorder = Some(reorder));
     }
     if let Some(reverse) = fields.table("reverse", &REVERSE) {
         override_direction(&reverse, &mut directions[1], duration);
@@ -309,11 +312,14 @@ fn override_direction(reverse: &Fields<'_>, direction: &mut DirectionDraft, dura
     }
     if reverse.item("loss").is_some() {
         direction.losses =
-            read_losses(reverse, duration, false).into_iter().map(|(loss, _)| loss).collect();
+            hazards::losses(reverse, duration, false).into_iter().map(|(loss, _)| loss).collect();
     }
     if reverse.item("blackout").is_some() {
         direction.blackouts =
-            read_blackouts(reverse, false).into_iter().map(|(period, _)| period).collect();
+            hazards::blackouts(reverse, false).into_iter().map(|(period, _)| period).collect();
+    }
+    if let Some((reorder, _)) = hazards::reorder(reverse, false) {
+        direction.reorder = Some(reorder);
     }
 }
 
@@ -420,83 +426,6 @@ fn read_changes(queue: &Fields<'_>, others: Others) -> Vec<(Nanos, LawDraft)> {
     changes
 }
 
-/// The sides (0 forward, 1 reverse) something applies to.
-fn sides(fields: &Fields<'_>, allowed: bool) -> Vec<usize> {
-    if !allowed && fields.item("direction").is_some() {
-        let what = "`direction` is not allowed inside `reverse`";
-        fields.faults.add(
-            fields.span_of("direction"),
-            what,
-            "leave it out, or move the table to the link itself",
-        );
-    }
-    match fields.choice("direction") {
-        Some("forward") => vec![0],
-        Some("reverse") => vec![1],
-        _ => vec![0, 1],
-    }
-}
-
-/// The tables of a list that short forms have been expanded in.
-fn listed_tables<'a>(
-    fields: &Fields<'a>,
-    name: &str,
-    spec: &'static crate::spec::Spec,
-) -> Vec<Fields<'a>> {
-    match fields.item(name) {
-        Some(Item { value: Value::Array(items), .. }) => {
-            items.iter().filter_map(|i| Fields::of(fields.faults, spec, i)).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn read_losses(fields: &Fields<'_>, duration: Nanos, directed: bool) -> Vec<(Loss, Vec<usize>)> {
-    let read = |loss: Fields<'_>| {
-        loss.require("probability");
-        let place = if loss.choice("place") == Some("before-queue") {
-            LossPlace::BeforeQueue
-        } else {
-            LossPlace::AfterQueue
-        };
-        let period = period(&loss, 0, duration)?;
-        let sides = sides(&loss, directed);
-        Some((Loss { probability: loss.number("probability")?, place, period }, sides))
-    };
-    listed_tables(fields, "loss", &LOSS).into_iter().filter_map(read).collect()
-}
-
-fn read_blackouts(fields: &Fields<'_>, directed: bool) -> Vec<(Period, Vec<usize>)> {
-    let read = |blackout: Fields<'_>| {
-        blackout.require("from");
-        blackout.require("to");
-        let sides = sides(&blackout, directed);
-        Some((period(&blackout, 0, Nanos::MAX)?, sides))
-    };
-    listed_tables(fields, "blackout", &BLACKOUT).into_iter().filter_map(read).collect()
-}
-
-/// `from` and `to`, in this order in time.
-pub(crate) fn period(fields: &Fields<'_>, from: Nanos, to: Nanos) -> Option<Period> {
-    let period =
-        Period { from: fields.time("from").unwrap_or(from), to: fields.time("to").unwrap_or(to) };
-    if period.from < period.to {
-        return Some(period);
-    }
-    let late = if fields.item("to").is_some() { "to" } else { "from" };
-    let what = format!(
-        "the period ends at {} and begins at {}",
-        xcp_law::quantity::show_time(period.to),
-        xcp_law::quantity::show_time(period.from)
-    );
-    fields.faults.add(
-        fields.span_of(late),
-        what,
-        "`to` must be later than `from`, and `from` before the end of the run",
-    );
-    None
-}
-
 impl Draft {
     /// Turns amounts into packets and bytes now that the flows are known.
     pub fn resolve(self, crossing: [Crossing; 2], faults: &Faults) -> Link {
@@ -592,6 +521,7 @@ impl DirectionDraft {
             queue: Queue { limit, discipline },
             losses: self.losses,
             blackouts: self.blackouts,
+            reorder: self.reorder,
         }
     }
 

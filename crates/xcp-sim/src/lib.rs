@@ -51,6 +51,7 @@
 mod cable;
 mod crew;
 mod datagrams;
+mod detour;
 pub mod events;
 pub mod fifo;
 mod flow;

@@ -21,6 +21,7 @@ use xcp_model::units::Nanos;
 use xcp_model::{self as model, Limit, LossPlace, Others};
 
 use crate::cable::Cable;
+use crate::detour::Detour;
 use crate::fifo::{Fifo, Packets, Transit};
 use crate::hazard::Hazard;
 use crate::packet::Packet;
@@ -48,6 +49,8 @@ pub struct Link {
     station: Option<Box<Station>>,
     /// Whether some link of the same region gets all its packets from this one.
     pub feeds: bool,
+    /// Where those wait that others overtake, if any do.
+    pub detour: Option<Box<Detour>>,
     /// Whether this is the near end of a divided link: its packets leave the region.
     pub leads_away: bool,
     delay: Nanos,
@@ -116,6 +119,7 @@ impl Link {
             after: Hazard::new(direction, LossPlace::AfterQueue, index, seed),
             counters: Counters::default(),
             feeds: false,
+            detour: None,
             leads_away: false,
             waits: None,
         })
@@ -150,6 +154,7 @@ impl Link {
             after: self.after.take(),
             counters: Counters::default(),
             feeds: self.feeds,
+            detour: None,
             leads_away: false,
             waits: None,
         };

@@ -5,7 +5,7 @@ use xcp_model::LossPlace;
 use xcp_model::units::Nanos;
 
 use crate::events::Events;
-use crate::fifo::Packets;
+use crate::fifo::{Packets, Transit};
 use crate::link::Link;
 use crate::medium::{Medium, Turn};
 use crate::packet::{Outbox, Packet, SackBlocks, SackId};
@@ -23,6 +23,9 @@ pub struct Network<'r> {
     /// The media that links transmit on when it is their turn. Their events are numbered after the
     /// links'.
     pub media: Vec<Medium>,
+    /// The links some of whose packets fall back. The events of their detours are numbered after
+    /// the media's.
+    pub detours: Vec<usize>,
     /// What happens when.
     pub events: Events,
     /// When the recorder next looks at the links, or the run ends: before that, nobody can tell
@@ -114,6 +117,22 @@ impl Network<'_> {
     fn arrange(&mut self, now: Nanos, medium: usize) {
         let next = self.media[medium].next_turn(now, &self.links);
         self.events.set_link((self.links.len() + medium) as u32, next);
+    }
+
+    /// A packet that has reached a link's far end waits there, and others overtake it.
+    pub fn fall_back(&mut self, number: usize, extra: Nanos, transit: Transit) {
+        if let Some(detour) = &mut self.links[number].detour {
+            detour.push(extra, transit);
+            self.events.set_link(detour.source, detour.next());
+        }
+    }
+
+    /// The next of those that have fallen back, if its time has come.
+    pub fn next_of_detour(&mut self, now: Nanos, number: usize) -> Option<Transit> {
+        let detour = self.links[self.detours[number]].detour.as_mut()?;
+        let transit = detour.pop(now);
+        self.events.set_link(detour.source, detour.next());
+        transit
     }
 
     /// Lets a link's packets go on to the next link before their time, as far as nobody can tell.

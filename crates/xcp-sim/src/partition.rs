@@ -148,6 +148,12 @@ impl Partition {
         self.far[link]
     }
 
+    /// Where the packets of a link direction arrive.
+    #[must_use]
+    pub fn arrives_at(&self, link: DirectionId) -> Place {
+        self.far[link].unwrap_or(self.near[link])
+    }
+
     /// How many links, or ends of them, a region has.
     #[must_use]
     pub fn links(&self, region: usize) -> u32 {

@@ -75,7 +75,7 @@ fn acknowledgement_with_sack(transit: &mut Transit) -> Option<&mut Ack> {
 
 impl Region<'_> {
     /// How many timers the event queue must have for so many endpoints. Events at the same time
-    /// happen in this order: links, media, senders, receivers, stops.
+    /// happen in this order: links, media, detours, senders, receivers, stops.
     #[must_use]
     pub fn timers(senders: usize, receivers: usize, stops: bool) -> usize {
         (senders + receivers) * if stops { 2 } else { 1 }
@@ -144,7 +144,13 @@ impl Region<'_> {
                 None if (source as usize) < self.network.links.len() => {
                     self.arrival(source as usize)
                 }
-                None => self.network.turn(now, source as usize - self.network.links.len()),
+                None => {
+                    let number = source as usize - self.network.links.len();
+                    match number.checked_sub(self.network.media.len()) {
+                        None => self.network.turn(now, number),
+                        Some(detour) => self.late_arrival(detour),
+                    }
+                }
                 Some(number) => match self.timer(number) {
                     Timer::Sender(n) => self.sender_event(n),
                     Timer::Receiver(n) => self.receiver_event(n),
@@ -199,12 +205,12 @@ impl Region<'_> {
         }
         if let Some(transit) = link.next_on_the_way(packets) {
             let mut transit = *transit;
+            let extra = link.detour.as_mut().map_or(0, |detour| detour.falls_back_by());
             if link.deliver(&transit, packets) {
-                match transit.next.link() {
-                    Some(next) => {
-                        self.network.forward(self.now, next, transit.position, &mut transit.packet)
-                    }
-                    None => self.receive(&transit.packet),
+                if extra > 0 {
+                    self.network.fall_back(number, extra, transit);
+                } else {
+                    self.go_on(&mut transit);
                 }
             }
         }
@@ -213,6 +219,24 @@ impl Region<'_> {
         }
         let Network { links, packets, events, .. } = &mut self.network;
         events.set_link(number as u32, links[number].next_arrival(packets));
+    }
+
+    /// A packet that had fallen back goes on.
+    fn late_arrival(&mut self, detour: usize) {
+        if let Some(mut transit) = self.network.next_of_detour(self.now, detour) {
+            self.go_on(&mut transit);
+        }
+    }
+
+    /// A packet goes on from a link's far end.
+    #[inline(always)]
+    fn go_on(&mut self, transit: &mut Transit) {
+        match transit.next.link() {
+            Some(next) => {
+                self.network.forward(self.now, next, transit.position, &mut transit.packet);
+            }
+            None => self.receive(&transit.packet),
+        }
     }
 
     /// From now on waiting times and round trips are counted.

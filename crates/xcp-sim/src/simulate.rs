@@ -10,6 +10,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
+use xcp_elements::Reordering;
 use xcp_model::record::Recorder;
 use xcp_model::rng::{Purpose, Stream};
 use xcp_model::run::{Observer, Run};
@@ -17,6 +18,7 @@ use xcp_model::units::Nanos;
 use xcp_model::{Scenario, Tcp, Traffic};
 
 use crate::crew::Crew;
+use crate::detour::{self, Detour};
 use crate::events::{Events, NEVER};
 use crate::fifo::Packets;
 use crate::flow::{Receiving, Sending};
@@ -270,7 +272,8 @@ impl<'s> Simulation<'s> {
             let built = Link::new(direction, number, scenario.seed);
             let mut built =
                 built.map_err(|reason| SimError::Law { link: link.name.clone(), reason })?;
-            built.feeds = routing.feeds(number);
+            // What keeps no order feeds nothing: see `Network::go_ahead`.
+            built.feeds = routing.feeds(number) && direction.reorder.is_none();
             let near = partition.near_end(number).region as usize;
             match partition.far_end(number) {
                 None => regions[near].network.links.push(built),
@@ -302,6 +305,15 @@ impl<'s> Simulation<'s> {
                 indices.collect(),
                 random,
             ));
+        }
+        for (number, reorder) in detour::reordered(scenario) {
+            let place = partition.arrives_at(number);
+            let network = &mut regions[place.region as usize].network;
+            let source = network.links.len() + network.media.len() + network.detours.len();
+            let reordering = Reordering::new(reorder, scenario.seed, number);
+            network.links[place.index as usize].detour =
+                Some(Box::new(Detour::new(reordering, source as u32)));
+            network.detours.push(place.index as usize);
         }
         let groups = scenario
             .groups()
@@ -357,12 +369,15 @@ impl<'s> Simulation<'s> {
         // What an undivided run could not number, a divided one refuses, too.
         let all =
             u32::try_from(Region::timers(scenario.flows.len(), scenario.flows.len(), stops)).ok();
-        let mut media = vec![0u32; partition.regions];
+        // Media and detours have events as links have.
+        let mut others = vec![0u32; partition.regions];
         turns::media(scenario)
             .iter()
-            .for_each(|(_, members)| media[partition.near_end(members[0]).region as usize] += 1);
+            .for_each(|(_, members)| others[partition.near_end(members[0]).region as usize] += 1);
+        detour::reordered(scenario)
+            .for_each(|(number, _)| others[partition.arrives_at(number).region as usize] += 1);
         let links =
-            u32::try_from(2 * scenario.links.len() + media.iter().sum::<u32>() as usize).ok();
+            u32::try_from(2 * scenario.links.len() + others.iter().sum::<u32>() as usize).ok();
         all.zip(links)
             .filter(|&(timers, links)| Events::fit(scenario.duration, links, timers))
             .ok_or_else(too_large)?;
@@ -370,7 +385,7 @@ impl<'s> Simulation<'s> {
             let timers = u32::try_from(Region::timers(senders, receivers, stops))
                 .map_err(|_| too_large())?;
             let events =
-                Events::new(scenario.duration, partition.links(number) + media[number], timers)
+                Events::new(scenario.duration, partition.links(number) + others[number], timers)
                     .ok_or_else(too_large)?;
             Ok(Region {
                 now: 0,
@@ -379,6 +394,7 @@ impl<'s> Simulation<'s> {
                     packets: Packets::default(),
                     links: Vec::new(),
                     media: Vec::new(),
+                    detours: Vec::new(),
                     events,
                     horizon: 0,
                 },

@@ -53,6 +53,7 @@ fn network(links: &[AnyLink], flows: &[AnyFlow], seed: u64) -> String {
                     { probability = 0.01, place = \"after-queue\" }]\nblackout = \
                     [{ from = \"400ms\", to = \"430ms\" }]\n"
             }
+            4 => "reorder = { probability = 0.2, most = \"9ms\" }\n",
             2 => "medium = \"hub\"\nframing = 38\n",
             3 => {
                 "rate-changes = [[\"350ms\", \"3mbit\"], [\"600ms\", \"50mbit\"]]\n\
@@ -101,7 +102,7 @@ proptest! {
     #[test]
     fn a_divided_run_is_the_same(
         links in prop::collection::vec(
-            (0usize..20, 2u64..60, 0u64..30, prop::sample::select(vec!["drop-tail", "red", "xcp", "xcp\", others = \"fair"]), prop::sample::select(vec![0, 0, 0, 1, 2, 3])),
+            (0usize..20, 2u64..60, 0u64..30, prop::sample::select(vec!["drop-tail", "red", "xcp", "xcp\", others = \"fair"]), prop::sample::select(vec![0, 0, 0, 1, 2, 3, 4])),
             2..7
         ),
         flows in prop::collection::vec(

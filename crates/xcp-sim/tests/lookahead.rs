@@ -16,7 +16,14 @@ fn run(text: &str, sample: &str) -> Run {
 }
 
 /// A chain with a branch in the middle, every kind of queue and loss, flows both ways.
-fn chain(seed: u64, rates: &[u64], queues: &[&str], loss: f64, congestion: &str) -> String {
+fn chain(
+    seed: u64,
+    rates: &[u64],
+    queues: &[&str],
+    loss: f64,
+    congestion: &str,
+    overtaken: usize,
+) -> String {
     let mut text = format!(
         "title = \"chain\"\nduration = \"2s\"\nseed = {seed}\nmeasure = \
             {{ from = \"300ms\", to = \"1900ms\" }}\n"
@@ -32,6 +39,9 @@ fn chain(seed: u64, rates: &[u64], queues: &[&str], loss: f64, congestion: &str)
             i + 1,
             1 + i
         );
+        if i == overtaken {
+            text += "reorder = { probability = 0.1, most = \"3ms\" }\n";
+        }
     }
     let last = rates.len();
     text += "[[link]]\nname = \"branch\"\nbetween = [\"n1\", \"side\"]\nrate = \"5mbit\"\ndelay \
@@ -69,8 +79,10 @@ proptest! {
         ]), 4),
         loss in prop::sample::select(vec![0.0, 0.02]),
         congestion in prop::sample::select(vec!["xcp", "sack", "cubic", "newreno"]),
+        // Which of the links keeps no order, if there are so many.
+        overtaken in 0usize..8,
     ) {
-        let text = chain(seed, &rates, &queues, loss, congestion);
+        let text = chain(seed, &rates, &queues, loss, congestion, overtaken);
         let (held_back, ahead) = (run(&text, "500us"), run(&text, "off"));
         prop_assert_eq!(&held_back.summary.links, &ahead.summary.links);
         for (a, b) in held_back.summary.flows.iter().zip(&ahead.summary.flows) {

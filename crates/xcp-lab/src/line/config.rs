@@ -4,7 +4,7 @@ use std::io;
 
 use xcp_model::steps::Steps;
 use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
-use xcp_model::{self as model, Limit, Loss};
+use xcp_model::{self as model, Limit, Loss, Reorder};
 
 /// Bytes of a frame that an MTU does not count: the Ethernet header.
 pub(super) const ETHERNET_HEADER_BYTES: u32 = 14;
@@ -48,17 +48,6 @@ pub struct LineConfig {
     /// The fastest that frames are expected to come, bit/s. It sets the ring's size; more may come
     /// while there is room.
     pub input_rate_bps: u64,
-}
-
-/// Some frames fall back: they take longer than the others, which overtake them. Never is one
-/// early.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reorder {
-    /// The part of the frames that do.
-    pub probability: f64,
-    /// How much longer they take at most; each draws its own time, anything up to this being as
-    /// likely.
-    pub most: Nanos,
 }
 
 /// A queue of the line's own, where the kernel has none of the kind or its own is not wanted.

@@ -37,6 +37,7 @@ mod ring;
 pub mod wire;
 
 pub use clock::monotonic_now;
-pub use config::{LineConfig, QueueConfig, Reorder};
+pub use config::{LineConfig, QueueConfig};
 pub use handle::Line;
 pub use report::Report;
+pub use xcp_model::Reorder;

@@ -6,15 +6,14 @@
 //! blackouts on the way, struck by the time at which the frame left the transmitter. One
 //! difference: every configured loss draws for every packet, in its period or not and in a blackout
 //! too, so that what happens to the n-th packet does not depend on when exactly those before it
-//! came; a wire has jitter where a simulation has none. Likewise for reordering, which the
-//! simulator has not.
+//! came; a wire has jitter where a simulation has none.
 
-use xcp_elements::{Way, loss_numbers, losses};
-use xcp_model::rng::{Purpose, Stream};
+use xcp_elements::{Reordering, Way, loss_numbers, losses};
+use xcp_model::rng::Stream;
 use xcp_model::units::{Nanos, Period};
 use xcp_model::{Loss, LossPlace};
 
-use super::config::{LineConfig, Reorder};
+use super::config::LineConfig;
 use super::queue::Queue;
 
 /// The state of a wire.
@@ -28,7 +27,7 @@ pub struct Wire {
     least_delay: Nanos,
     /// What takes the delay's place where that changes.
     way: Option<Way>,
-    reorder: Option<(Reorder, Stream)>,
+    reordering: Option<Reordering>,
     /// The latest arrival; time does not go back.
     now: Nanos,
     counters: Counters,
@@ -63,9 +62,9 @@ impl Wire {
             least_delay: config.delays.range().0,
             way: (config.delays.steps().len() > 1)
                 .then(|| Way::new(config.delays.later(config.zero))),
-            reorder: config.reorder.map(|reorder| {
-                (reorder, Stream::new(config.seed, Purpose::Reordering, config.index))
-            }),
+            reordering: config
+                .reorder
+                .map(|reorder| Reordering::new(reorder, config.seed, config.index)),
             now: 0,
             counters: Counters::default(),
         }
@@ -92,11 +91,7 @@ impl Wire {
             Some(way) => way.arrives(leaves),
         };
         let lost = self.after.strike(leaves);
-        let extra = self.reorder.as_mut().map_or(0, |(reorder, random)| {
-            let (falls_back, extra) =
-                (random.unit() < reorder.probability, random.below(reorder.most.saturating_add(1)));
-            if falls_back { extra } else { 0 }
-        });
+        let extra = self.reordering.as_mut().map_or(0, Reordering::falls_back_by);
         if self.blackouts.iter().any(|period| period.contains(leaves)) {
             self.counters.lost_in_blackouts += 1;
             None
@@ -113,7 +108,7 @@ impl Wire {
     /// `None` where all keep their order.
     #[must_use]
     pub fn overtakes_in(&self) -> Option<Nanos> {
-        self.reorder.as_ref().map(|_| self.least_delay)
+        self.reordering.as_ref().map(|_| self.least_delay)
     }
 
     /// The queue, if the wire has one.

@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
-use xcp_model::{self as model, Limit, Loss, LossPlace};
+use xcp_model::{self as model, Limit, Loss, LossPlace, Reorder};
 use xcp_sim::fifo::Packets;
 use xcp_sim::link::Link;
 use xcp_sim::packet::Packet;
 use xcp_sim::routing::Hop;
 
 use super::*;
-use crate::line::config::{LineConfig, QueueConfig, Reorder};
+use crate::line::config::{LineConfig, QueueConfig};
 
 const MS: Nanos = 1_000_000;
 const ALWAYS: Period = Period { from: 0, to: Nanos::MAX };
@@ -162,7 +162,7 @@ proptest! {
         let (rate_changes, delay_changes) = (steps(rates), steps(delays));
         let place = |before| if before { LossPlace::BeforeQueue } else { LossPlace::AfterQueue };
         let losses: Vec<Loss> = probabilities.into_iter().map(|(p, before)| loss(p, place(before), ALWAYS)).collect();
-        let direction = model::Direction { rate_bps, rate_changes, delay: 5 * MS, delay_changes, framing_bytes: 0, queue, losses: losses.clone(), blackouts: Vec::new() };
+        let direction = model::Direction { rate_bps, rate_changes, delay: 5 * MS, delay_changes, framing_bytes: 0, queue, losses: losses.clone(), blackouts: Vec::new(), reorder: None };
         let queue = QueueConfig { rates: direction.rates(), queue: direction.queue.clone(), overhead_bytes: 0 };
         let mut wire = Wire::new(&LineConfig { losses, seed, delays: direction.delays(), queue: Some(queue), ..config() });
         let (mut link, mut packets) = (Link::new(&direction, 3, seed).unwrap(), Packets::default());

@@ -32,7 +32,7 @@ use std::net::IpAddr;
 use xcp_linux::qdisc;
 use xcp_model::steps::Steps;
 use xcp_model::units::{Nanos, Period};
-use xcp_model::{Direction, DirectionId, Limit, Loss, NodeId, Scenario, Tcp, UdpPattern};
+use xcp_model::{Direction, DirectionId, Limit, Loss, NodeId, Reorder, Scenario, Tcp, UdpPattern};
 
 use crate::LabError;
 
@@ -184,6 +184,8 @@ pub(crate) struct Line {
     /// Whether it leads to the queue, and has the losses before it; else it leads away from it.
     pub before_queue: bool,
     pub blackouts: Vec<Period>,
+    /// Not of a line before the queue.
+    pub reorder: Option<Reorder>,
     /// Whether the line is queue and transmitter, too (RED, which the kernel may lack).
     pub queue: bool,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use xcp_model::steps::Steps;
 use xcp_model::units::Nanos;
-use xcp_model::{Limit, Loss};
+use xcp_model::{Limit, Loss, Reorder};
 
 use super::{DeviceId, Kind, Line, Meter, Plan, Shaper};
 
@@ -171,6 +171,9 @@ impl Plan {
         }
         for period in &line.blackouts {
             write!(f, ", dark from {} to {}", Ms(period.from), Ms(period.to))?;
+        }
+        if let Some(Reorder { probability, most }) = line.reorder {
+            write!(f, ", delays {probability} by up to {}", Ms(most))?;
         }
         writeln!(
             f,

@@ -84,7 +84,11 @@ impl Needs {
             shaper: shaped && !red,
             // A line that is the queue can lose before it.
             gate: before && !red,
-            line: red || after || direction.longest_delay() > 0 || !direction.blackouts.is_empty(),
+            line: red
+                || after
+                || direction.longest_delay() > 0
+                || !direction.blackouts.is_empty()
+                || direction.reorder.is_some(),
         })
     }
 }
@@ -184,6 +188,7 @@ fn line(
             .collect(),
         before_queue,
         blackouts: if before_queue { Vec::new() } else { direction.blackouts.clone() },
+        reorder: direction.reorder.filter(|_| !before_queue),
         queue,
     });
 }

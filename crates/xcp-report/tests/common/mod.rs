@@ -222,6 +222,7 @@ pub fn scenario(manner: Manner) -> Scenario {
         queue,
         losses: Vec::new(),
         blackouts: Vec::new(),
+        reorder: None,
     };
     let plain = || Queue { limit: Limit::Packets(1000), discipline: Discipline::DropTail };
     Scenario {

@@ -27,6 +27,10 @@ probability = 0.01
 from = "2s"
 to = "3s"
 #: blackout
+[link.reorder]
+probability = 0.01
+most = "5ms"
+#: reorder
 
 [[link]]
 between = ["B", "C"]

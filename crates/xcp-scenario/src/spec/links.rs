@@ -79,6 +79,13 @@ pub(crate) static LINK: Spec = Spec {
             "Periods in which everything that is sent is lost: a table or a list of tables.",
         ),
         key(
+            "reorder",
+            Kind::Table(&REORDER),
+            "none",
+            "{ probability = 0.01, most = \"5ms\" }",
+            "Packets that take longer on the way than the others, which overtake them.",
+        ),
+        key(
             "reverse",
             Kind::Table(&REVERSE),
             "as written",
@@ -131,6 +138,13 @@ pub(crate) static REVERSE: Spec = Spec {
             "the link's",
             "[]",
             "Its blackouts; `direction` is not allowed here.",
+        ),
+        key(
+            "reorder",
+            Kind::Table(&REORDER),
+            "the link's",
+            "{ probability = 0, most = \"1ms\" }",
+            "Its overtaking; `direction` is not allowed here.",
         ),
     ],
 };
@@ -345,6 +359,37 @@ pub(crate) static BLACKOUT: Spec = Spec {
             Kind::Choice(DIRECTIONS),
             "`\"both\"`",
             "\"reverse\"",
+            "`forward` is the direction in which `between` is written.",
+        ),
+    ],
+};
+
+/// `reorder`.
+pub(crate) static REORDER: Spec = Spec {
+    name: "reorder",
+    doc: "Packets that fall back. On their way they take longer than `delay`, and whatever is sent \
+        within that time overtakes them; none is ever early.",
+    keys: &[
+        key(
+            "probability",
+            Kind::Number { min: 0.0, max: 1.0 },
+            REQUIRED,
+            "0.01",
+            "The probability that a packet falls back.",
+        ),
+        key(
+            "most",
+            Kind::Length,
+            REQUIRED,
+            "\"5ms\"",
+            "By how much at most: each that falls back draws its own time, and anything up to \
+             this is equally likely.",
+        ),
+        key(
+            "direction",
+            Kind::Choice(DIRECTIONS),
+            "`\"both\"`",
+            "\"forward\"",
             "`forward` is the direction in which `between` is written.",
         ),
     ],

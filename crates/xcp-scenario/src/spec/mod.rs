@@ -11,7 +11,7 @@ mod links;
 
 pub(crate) use claims::{EXPECT, THAN};
 pub(crate) use flows::{BUFFER_CHANGE, BYTES, FLOW, LIES, TCP_ONLY, UDP};
-pub(crate) use links::{BLACKOUT, LAW, LAW_CHANGE, LINK, LOSS, POLICE, QUEUE, REVERSE};
+pub(crate) use links::{BLACKOUT, LAW, LAW_CHANGE, LINK, LOSS, POLICE, QUEUE, REORDER, REVERSE};
 
 /// What a key takes.
 #[derive(Debug, Clone, Copy)]
@@ -280,6 +280,7 @@ pub(crate) static ALL: &[&Spec] = &[
     &LAW_CHANGE,
     &LOSS,
     &BLACKOUT,
+    &REORDER,
     &FLOW,
     &BUFFER_CHANGE,
     &BYTES,
