@@ -57,7 +57,7 @@ demo: build ## run flows that guests and then TCP join, under the robust law, XC
 test: ## run everything that must pass before a change lands
 	@scripts/setup test
 	@mkdir -p "$(TARGET)" && rm -f "$(SKIPPED)"
-	@$(MAKE) --no-print-directory wasm lint
+	@$(MAKE) --no-print-directory -j2 wasm lint # each leaves a processor idle at times
 	XCPNET_SKIPPED="$(SKIPPED)" $(CARGO) test --workspace --locked
 	@if command -v python3 >/dev/null; then \
 	    echo "the judge of the stock kernels"; \
