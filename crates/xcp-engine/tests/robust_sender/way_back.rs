@@ -91,6 +91,31 @@ fn a_queue_is_seen_behind_a_way_back_that_is_full() {
     assert!((state.window / rate - 1.0).abs() < 0.02, "the way back is no part of it: {state:?}");
 }
 
+/// Where RTTs show others' queue, CUBIC's losses are that queue's: the clock hides nothing.
+#[test]
+fn a_clock_is_believed_where_the_queue_is_seen() {
+    let mut path = Path::new(40);
+    path.round(0, 0, 40, 1000.0);
+    let mut rounds = 0..;
+    let mut round = |path: &mut Path| {
+        let there = 60 + 10 * (rounds.next().expect("more") % 5); // it moves, as queues do
+        path.round(there * MS, 50 * MS, 60, 1000.0);
+    };
+    for _ in 0..24 {
+        round(&mut path);
+    }
+    assert_eq!(path.sender.state().bound, Bound::Compete, "{:?}", path.sender.state());
+    for _ in 0..6 {
+        for _ in 0..7 {
+            round(&mut path);
+        }
+        path.sender.lost(1);
+        round(&mut path);
+    }
+    assert_eq!(path.sender.state().bound, Bound::Compete, "{:?}", path.sender.state());
+    assert!((path.told().0 - 149.0).abs() < 5.0, "{:?}", path.told());
+}
+
 /// What the answers to a steady rate wait for makes none of them late: difference 16 begins beyond.
 #[test]
 fn what_comes_over_a_full_way_back_is_in_time() {
