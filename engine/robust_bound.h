@@ -258,7 +258,8 @@ XCP_PART xcp_robust_look_at_losses(struct xcp_robust_sender *s, struct xcp_robus
             s->doubted = XCP_ROBUST_VANISHED;
         } else if (q->infl > 2 * q->tau && !s->lost && (s->routed || !q->doubted)) {
             s->unseen = 0;
-            s->holds = 0;
+            s->holds = s->tries = 0;
+            s->parts = XCP_ROBUST_PART;
             q->shows = s->mode == XCP_ROBUST_COMPETE && !s->slow_start;
         } else if (s->routed && !s->slow_start &&
                    (s->holds == 0 || (s->cuts >= XCP_ROBUST_CUTS && s->parts == XCP_ROBUST_PART))) {
