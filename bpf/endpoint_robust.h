@@ -12,7 +12,9 @@
  *      way at a timeout is repaired, for it may have been lost with the path. (The kernel's own
  *      state does not tell: where an acknowledgement was lost with the path, it believes that the
  *      timeout was spurious and that the lost packets are in flight. The window is wider by as many
- *      then.)
+ *      then.) What an acknowledgement skips is known before: RACK finds it lost when it is older than
+ *      what has come by a quarter of a round trip (RFC 8985 §6.2), and where packets have been
+ *      overtaken before, that is over many acknowledgements.
  *   4. The kernel's window is what may be in flight; the rate is pacing's alone, exactly, since
  *      the window is wider by half. (TCP's pacing counts payloads, the rate is on the wire.) It
  *      does not move a packet that waits: the sender's difference 12. What a router on this host
@@ -46,6 +48,7 @@ struct xcp_robust_connection {
     __u32 segments;             /* that it stands for; 0: none waits */
     __u32 lost;                 /* tp->lost as far as it is counted */
     __u32 repaired;             /* no loss counts before all up to it is acknowledged */
+    __u32 newest;               /* sequence number of the newest data that is in */
     __u32 rto_max_ms;           /* in an outage: the bound on the timer before, else 0 */
     __u32 kept_ms;              /* likewise: the TCP_USER_TIMEOUT that is ours */
 };
@@ -67,6 +70,8 @@ struct xcp_robust_news {
     __u64 srtt_ns;
     __u64 sent_ns; /* when what it answers was sent */
     __u32 segments;
+    __u32 skipped;
+    __u32 holes;
     __u32 lost;
     __u32 limited;
 };
@@ -111,6 +116,7 @@ __noinline int xcp_robust_take(struct xcp_robust_connection *r, struct xcp_robus
 __noinline int xcp_robust_acked(struct xcp_robust_connection *r, struct xcp_robust_news *news) {
     if (!r || !news)
         return 0;
+    xcp_robust_sender_skipped(&r->sender, news->skipped, news->holes);
     xcp_robust_sender_lost(&r->sender, news->lost);
     if (news->segments)
         xcp_robust_sender_acked(&r->sender, news->now, news->segments, news->limited,
@@ -276,7 +282,7 @@ static __always_inline int robust_begin(struct sock *sk, struct tcp_sock *tp,
         xcp_sender_use_ids(&r->sender.xcp, c->ask.own_id);
     r->segments = 0;
     r->lost = tp->lost;
-    r->repaired = tp->snd_una;
+    r->repaired = r->newest = tp->snd_una;
     robust_bound_rto(sk, c, r, 0); /* it was this sender's in an outage, and is again */
     if (tp->srtt_us)               /* of a connection that came in */
         robust_handshake(r, c, tp);
@@ -315,6 +321,17 @@ static __always_inline void robust_again(const struct xcp_robust_connection *r,
         news->srtt_ns = r->sender.srtt_ns - r->sender.srtt_ns / 8 + rtt_ns / 8;
 }
 
+/* What it skips: difference 3. */
+static __always_inline __u32 robust_skipped(struct xcp_robust_connection *r,
+                                            const struct tcp_sock *tp, __u32 segments) {
+    __u32 newest = tp->rack.end_seq, by = newest - r->newest;
+    if (by > tp->snd_nxt - r->newest) /* or there is none yet */
+        return 0;
+    r->newest = newest;
+    by = tp->mss_cache ? by / tp->mss_cache : 0;
+    return by > segments ? by - segments : 0;
+}
+
 /* An acknowledgement came. opening: it is the SYN's. */
 static __always_inline void robust_advance(struct xcp_robust_connection *r, struct tcp_sock *tp,
                                            const struct xcp_connection *c,
@@ -333,6 +350,8 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
     else
         robust_again(r, tp, &news);
     news.limited = robust_limited(tp);
+    news.skipped = robust_skipped(r, tp, news.segments);
+    news.holes = tp->sacked_out;
     if (!robust_repairs(r, tp)) {
         news.lost = lost - r->lost;
         r->repaired = tp->snd_una;

@@ -315,6 +315,7 @@ struct tcp_ao_info;
 struct tcp_rack {
     __u64 mstamp;
     __u32 rtt_us;
+    __u32 end_seq;
 };
 
 struct tcp_sock {
@@ -331,6 +332,7 @@ struct tcp_sock {
     __u32 srtt_us; /* << 3 */
     __u32 mss_cache;
     __u32 packets_out;
+    __u32 sacked_out;
     __u32 max_packets_out;
     __u32 snd_wnd;
     __u32 max_window;

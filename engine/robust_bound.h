@@ -148,7 +148,7 @@ XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_ro
         s->skip = 1;
         s->grown = 0;
     } else if (s->limited && xcp_robust_has_come(s)) {
-        s->grown++;
+        s->grown += s->grown < 0xffff;
         by = xcp_robust_growth(s->bound, s->grown);
         s->bound = xcp_robust_less(s->bound + by, XCP_ROBUST_WINDOW_MOST);
     }

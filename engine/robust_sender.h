@@ -92,10 +92,10 @@
  *      losses count as they do for TCP, RTTs do not, and the sender goes on in COMPETE, where
  *      something is lost while RTTs were tau longer neither in this round nor in the last one. Links
  *      lose some at random: where routers answer, it takes eight packets and a fortieth of the last
- *      few rounds, and of what is missed at once four count, for a link that is gone for a moment is
- *      no queue. Then a loss is answered at once, what is lost within a round of that with it, and
- *      nothing grows while something is missing; in slow start, where it is a round late, B is
- *      halved. Once RTTs are 2 tau longer and nothing is lost, they count again, in DELAY; and where
+ *      few rounds, and of what an acknowledgement skips at once, whenever that is found lost, four
+ *      count, for a link that is gone for a moment is no queue. Then a loss is answered at once,
+ *      what is lost within a round of that with it, and nothing grows while something is missing; in
+ *      slow start, where it is a round late, B is halved. Once RTTs are 2 tau longer and nothing is lost, they count again, in DELAY; and where
  *      routers answer, FREE as in 7. If a loss comes more than four rounds after the one before, or
  *      there is no router, and acknowledgements wait, it may be the clock that hides a queue (17);
  *      without a router RTTs say nothing then, either. A timeout is TCP's, too, and no outage (9).
@@ -334,11 +334,23 @@ XCP_COLD void xcp_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
     xcp_robust_settle_window(s, now);
 }
 
+/* An acknowledgement leaves out so many segments: between the newest that is in now and the newest
+ * before there are so many more than it says have come. holes: something before the newest is not in
+ * yet; if nothing is missing, what was skipped had only been overtaken. Before those that are lost.
+ */
+XCP_INLINE void xcp_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 segments,
+                                          xcp_u32 holes) {
+    xcp_u64 gap = segments > XCP_ROBUST_AT_ONCE ? segments - XCP_ROBUST_AT_ONCE : 0;
+    s->gap = holes ? (xcp_u16)xcp_robust_less(s->gap + gap, 0xffff) : 0;
+}
+
 /* So many segments were lost that had been sent first since the last timeout: what was under way at
  * a timeout may have been lost with the path. */
 XCP_INLINE void xcp_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
+    xcp_u32 of_gap = segments < s->gap ? segments : s->gap;
     s->lost += segments;
-    s->missed += segments < XCP_ROBUST_AT_ONCE ? segments : XCP_ROBUST_AT_ONCE;
+    s->missed += segments - of_gap;
+    s->gap -= (xcp_u16)of_gap;
 }
 
 /* Of what was acknowledged, the part that is a window's, which is what is in flight without what

@@ -36,7 +36,7 @@
 #define XCP_ROBUST_VANISHED 128
 
 /* Losses that tell of a queue that cannot be seen (difference 18): so many, besides a part of what
- * came, a fortieth where nothing is known; of those that are missed at once, so many count. */
+ * came, a fortieth where nothing is known; of those that are skipped at once, so many count. */
 #define XCP_ROBUST_MISSED 8
 #define XCP_ROBUST_PART_OF 240
 #define XCP_ROBUST_PART 6
@@ -107,7 +107,8 @@ struct xcp_robust_sender {
     xcp_u32 came; /* segments of the last few rounds, or of all in which losses have counted; and of
                    * these, missed */
     xcp_u32 missed;
-    xcp_u32 grown;
+    xcp_u16 grown;
+    xcp_u16 gap; /* segments skipped at once and not found lost yet: difference 18 */
     xcp_u16 high;
     xcp_u16 holds; /* cuts until a trial, or rounds of it that are left: difference 19 */
     xcp_u8 binds;  /* for those who look, 255 at most */

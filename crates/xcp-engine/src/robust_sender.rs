@@ -224,6 +224,14 @@ impl RobustSender {
         }
     }
 
+    /// An acknowledgement leaves out so many segments between the newest that is in now and the
+    /// newest before; `holes`: something before the newest is not in yet. To be called before
+    /// [`RobustSender::lost`].
+    pub fn skipped(&mut self, segments: u32, holes: bool) {
+        // SAFETY: as in `limit`.
+        unsafe { ffi::xcp_shim_robust_sender_skipped(&mut *self.0, segments, holes.into()) }
+    }
+
     /// So many segments were lost that had been sent first since the last timeout.
     pub fn lost(&mut self, segments: u32) {
         // SAFETY: as in `limit`.

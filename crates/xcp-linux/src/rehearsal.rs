@@ -234,6 +234,10 @@ pub struct SenderStep {
     pub sent_ns: u64,
     /// Segments that it is the first to acknowledge, or packets that are lent.
     pub segments: u32,
+    /// Segments that the acknowledgement leaves out.
+    pub skipped: u32,
+    /// Whether something before the newest is missing.
+    pub holes: bool,
     /// Segments that are lost.
     pub lost: u32,
     /// Whether the window or pacing holds the sender back.
@@ -314,6 +318,8 @@ impl SenderRehearsal {
             what,
             packet_bytes,
             segments: step.segments,
+            skipped: step.skipped,
+            holes: step.holes.into(),
             lost: step.lost,
             limited: step.limited.into(),
             sendable: step.sendable,

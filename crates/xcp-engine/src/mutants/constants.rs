@@ -15,7 +15,7 @@ const SOON: &str = "s->since > XCP_ROBUST_SOON";
 const TRIAL: &str = "s->holds = XCP_ROBUST_TRIAL;";
 const LASTS: &str = "XCP_ROBUST_STAYS << s->tries";
 const GENTLE: &str = "s->holds > XCP_ROBUST_TRIAL - XCP_ROBUST_GENTLE";
-const AT_ONCE: &str = "segments < XCP_ROBUST_AT_ONCE ? segments : XCP_ROBUST_AT_ONCE";
+const AT_ONCE: &str = "segments > XCP_ROBUST_AT_ONCE ? segments - XCP_ROBUST_AT_ONCE : 0";
 const ALPHA: &str = "r->law.alpha";
 const PARTS: &str = "r->d_ns / XCP_ROBUST_PARTS";
 const PACKETS: &str = "XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity";
@@ -467,9 +467,9 @@ pub const CONSTANTS: &[Mutant] = &[
     one(
         "at-once-half",
         "of what is missed at once two packets count, not four",
-        &[sender(AT_ONCE, "segments < 2 ? segments : 2")],
+        &[sender(AT_ONCE, "segments > 2 ? segments - 2 : 0")],
     ),
-    one("at-once-double", "eight", &[sender(AT_ONCE, "segments < 8 ? segments : 8")]),
+    one("at-once-double", "eight", &[sender(AT_ONCE, "segments > 8 ? segments - 8 : 0")]),
     one("wait-half", "a receiver waits for 20 ms, not 40", &[kept(WAIT, " 20000000ULL")]),
     one("wait-double", "for 80 ms, not 40", &[kept(WAIT, " 80000000ULL")]),
     one(

@@ -438,7 +438,15 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-gaps",
         "all that is missed at once counts",
-        &[sender("segments < XCP_ROBUST_AT_ONCE ? segments : XCP_ROBUST_AT_ONCE", "segments")],
+        &[sender("segments > XCP_ROBUST_AT_ONCE ? segments - XCP_ROBUST_AT_ONCE : 0", "0")],
+    ),
+    one(
+        "without-filled-gaps",
+        "what is lost after a gap that was filled is still taken for the gap's",
+        &[sender(
+            "holes ? (xcp_u16)xcp_robust_less(s->gap + gap, 0xffff) : 0",
+            "(xcp_u16)xcp_robust_less(s->gap + gap, 0xffff)",
+        )],
     ),
     one("without-showing-again", "RTTs never count again where losses did", &[bound(SHOWS, "0")]),
     one(

@@ -30,6 +30,7 @@ impl Path {
         self.now += rtt;
         for n in 0..arrive {
             if n == arrive / 2 {
+                self.sender.skipped(at_once, true);
                 self.sender.lost(at_once);
             }
             if n >= arrive / 2 && missed < lost {
@@ -158,6 +159,37 @@ fn a_gap_is_no_queue() {
             assert_eq!(path.mode(), Bound::Free);
         }
     }
+}
+
+/// Behind a router, after a gap of so many that is found lost over so many acknowledgements, between
+/// which a round may end; or that is filled before anything more is lost.
+fn after_a_gap(gap: u32, acks: u32, filled: bool) -> Path {
+    let mut path = behind_a_router();
+    let sent = path.now;
+    path.now += 100 * MS;
+    for n in 0..100 {
+        path.sender.skipped(if n == 10 { gap } else { 0 }, n >= 10);
+        if n == 50 && filled {
+            path.sender.skipped(0, false);
+        }
+        path.sender.lost(if (60..60 + acks).contains(&n) { gap / acks } else { 0 });
+        path.sender.sample(Some(100 * MS), 100 * MS, if n < 55 { sent } else { path.now }, 2);
+        path.sender.feedback(path.now, &path.answer, true, sent, 1);
+        path.sender.acked(path.now, 1, true, if n < 55 { sent } else { path.now });
+        path.now += 1;
+    }
+    path.round(100 * MS, 100, 0);
+    path
+}
+
+/// A gap is one, however late and however slowly it is found lost; if it is filled, what is lost
+/// after that is something else.
+#[test]
+fn a_gap_that_is_found_lost_bit_by_bit_is_no_queue() {
+    for acks in [1, 10, 15, 30] {
+        assert_ne!(after_a_gap(30, acks, false).mode(), Bound::Compete, "{acks}");
+    }
+    assert_eq!(after_a_gap(30, 15, true).mode(), Bound::Compete);
 }
 
 /// What is lost however little is sent is lost at random, and does not count for a while, unless it

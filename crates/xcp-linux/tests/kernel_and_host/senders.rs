@@ -17,12 +17,13 @@ const CLOCK_MS: u64 = (1 << 32) - 2000;
 enum Event {
     /// An acknowledgement: this long after the last, over a path with this much more delay than
     /// its own, some of it on the way back, by a clock that has milliseconds; segments, those of
-    /// them lost, feedback, whether a router answered, whether the window was what limited.
+    /// them skipped or lost, feedback, whether a router answered, whether the window was what limited.
     Ack {
         after: u64,
         queue: u64,
         back: u64,
         segments: u32,
+        skipped: u32,
         lost: u32,
         feedback: u16,
         mark: bool,
@@ -49,6 +50,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
                 queue: queue + jitter,
                 back,
                 segments,
+                skipped: if segments % 8 == 7 { segments } else { 0 },
                 lost: if segments.is_multiple_of(8) { lost } else { 0 },
                 feedback: if sign == 0 { feedback | 0x8000 } else { feedback },
                 mark,
@@ -124,6 +126,8 @@ fn alike(
         srtt_ns: 0,
         sent_ns: 0,
         segments: 0,
+        skipped: 0,
+        holes: false,
         lost: 0,
         limited: false,
         sendable: u32::MAX,
@@ -154,7 +158,7 @@ fn alike(
                 step = SenderStep { segments: packets, what: SenderEvent::Lent, ..step };
                 host.lent(step.now_ns, packets);
             }
-            Event::Ack { after, queue, back, segments, lost, feedback, mark, limited } => {
+            Event::Ack { after, queue, back, segments, skipped, lost, feedback, mark, limited } => {
                 let now_ns = step.now_ns + after;
                 let rtt_ns = path + queue + back;
                 let stamp_ms = (CLOCK_MS + (now_ns - back) / MS) as u32;
@@ -172,6 +176,8 @@ fn alike(
                     srtt_ns,
                     sent_ns,
                     segments: segments.max(1),
+                    skipped,
+                    holes: segments % 8 != 1,
                     lost,
                     limited,
                     sendable: if limited { u32::MAX } else { segments },
@@ -182,6 +188,7 @@ fn alike(
                 let rtt = Some(rtt_ns);
                 host.sample_stamped(now_ns, stamp_ms, rtt, srtt_ns, sent_ns, step.segments);
                 host.feedback(now_ns, &step.returned, limited, sent_ns, step.segments);
+                host.skipped(step.skipped, step.holes);
                 host.lost(lost);
                 host.acked(now_ns, step.segments, limited, sent_ns);
             }
