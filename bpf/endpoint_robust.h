@@ -71,7 +71,7 @@ struct xcp_robust_news {
     __u64 sent_ns; /* when what it answers was sent */
     __u32 segments;
     __u32 skipped;
-    __u32 holes;
+    __u32 missing;
     __u32 lost;
     __u32 limited;
 };
@@ -116,7 +116,7 @@ __noinline int xcp_robust_take(struct xcp_robust_connection *r, struct xcp_robus
 __noinline int xcp_robust_acked(struct xcp_robust_connection *r, struct xcp_robust_news *news) {
     if (!r || !news)
         return 0;
-    xcp_robust_sender_skipped(&r->sender, news->skipped, news->holes);
+    xcp_robust_sender_skipped(&r->sender, news->skipped, news->missing);
     xcp_robust_sender_lost(&r->sender, news->lost);
     if (news->segments)
         xcp_robust_sender_acked(&r->sender, news->now, news->segments, news->limited,
@@ -321,15 +321,22 @@ static __always_inline void robust_again(const struct xcp_robust_connection *r,
         news->srtt_ns = r->sender.srtt_ns - r->sender.srtt_ns / 8 + rtt_ns / 8;
 }
 
-/* What it skips: difference 3. */
-static __always_inline __u32 robust_skipped(struct xcp_robust_connection *r,
-                                            const struct tcp_sock *tp, __u32 segments) {
-    __u32 newest = tp->rack.end_seq, by = newest - r->newest;
-    if (by > tp->snd_nxt - r->newest) /* or there is none yet */
-        return 0;
-    r->newest = newest;
-    by = tp->mss_cache ? by / tp->mss_cache : 0;
-    return by > segments ? by - segments : 0;
+/* What it skips, and what is missing: difference 3. */
+static __always_inline void robust_skipped(struct xcp_robust_connection *r,
+                                           const struct tcp_sock *tp,
+                                           struct xcp_robust_news *news) {
+    __u32 newest = tp->rack.end_seq, mss = tp->mss_cache, by = newest - r->newest, below;
+    if (by <= tp->snd_nxt - r->newest) /* or there is none yet */
+        r->newest = newest;
+    else
+        by = 0;
+    below = (__s32)(r->newest - tp->snd_una) > 0 ? r->newest - tp->snd_una : 0;
+    if (mss == 0)
+        return;
+    by /= mss;
+    below /= mss;
+    news->skipped = by > news->segments ? by - news->segments : 0;
+    news->missing = below > tp->sacked_out ? below - tp->sacked_out : 0;
 }
 
 /* An acknowledgement came. opening: it is the SYN's. */
@@ -350,8 +357,7 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
     else
         robust_again(r, tp, &news);
     news.limited = robust_limited(tp);
-    news.skipped = robust_skipped(r, tp, news.segments);
-    news.holes = tp->sacked_out;
+    robust_skipped(r, tp, &news);
     if (!robust_repairs(r, tp)) {
         news.lost = lost - r->lost;
         r->repaired = tp->snd_una;

@@ -172,7 +172,7 @@ struct xcp_robust_step {
     __u32 packet_bytes;
     __u32 segments;
     __u32 skipped;
-    __u32 holes;
+    __u32 missing;
     __u32 lost;
     __u32 limited;
     __u32 sendable;
@@ -200,7 +200,7 @@ __noinline int xcp_robust_acknowledged(struct xcp_robust_step *s) {
     xcp_robust_sender_sample(&s->sender, s->rtt_ns, back_ns, s->srtt_ns, s->sent_ns, s->segments);
     xcp_robust_sender_feedback(&s->sender, s->now, &s->returned, s->limited, s->sent_ns,
                                s->segments);
-    xcp_robust_sender_skipped(&s->sender, s->skipped, s->holes);
+    xcp_robust_sender_skipped(&s->sender, s->skipped, s->missing);
     xcp_robust_sender_lost(&s->sender, s->lost);
     return 0;
 }

@@ -334,14 +334,14 @@ XCP_COLD void xcp_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
     xcp_robust_settle_window(s, now);
 }
 
-/* An acknowledgement leaves out so many segments: between the newest that is in now and the newest
- * before there are so many more than it says have come. holes: something before the newest is not in
- * yet; if nothing is missing, what was skipped had only been overtaken. Before those that are lost.
- */
+/* An acknowledgement skips so many segments: between the newest that is in now and the newest before
+ * there are so many more than it says have come. missing: all before the newest that are not in yet,
+ * without which what was skipped had only been overtaken. Before those that are lost. */
 XCP_INLINE void xcp_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 segments,
-                                          xcp_u32 holes) {
+                                          xcp_u32 missing) {
     xcp_u64 gap = segments > XCP_ROBUST_AT_ONCE ? segments - XCP_ROBUST_AT_ONCE : 0;
-    s->gap = holes ? (xcp_u16)xcp_robust_less(s->gap + gap, 0xffff) : 0;
+    gap = xcp_robust_less(s->gap + gap, missing);
+    s->gap = (xcp_u16)xcp_robust_less(gap, 0xffff);
 }
 
 /* So many segments were lost that had been sent first since the last timeout: what was under way at

@@ -532,7 +532,7 @@ unsafe extern "C" {
     pub fn xcp_shim_robust_sender_skipped(
         s: *mut [u64; ROBUST_SENDER_WORDS],
         segments: u32,
-        holes: u32,
+        missing: u32,
     );
     pub fn xcp_shim_robust_sender_lost(s: *mut [u64; ROBUST_SENDER_WORDS], segments: u32);
     pub fn xcp_shim_robust_sender_lent(s: *mut [u64; ROBUST_SENDER_WORDS], now: u64, packets: u32);

@@ -224,12 +224,12 @@ impl RobustSender {
         }
     }
 
-    /// An acknowledgement leaves out so many segments between the newest that is in now and the
-    /// newest before; `holes`: something before the newest is not in yet. To be called before
-    /// [`RobustSender::lost`].
-    pub fn skipped(&mut self, segments: u32, holes: bool) {
+    /// An acknowledgement skips so many segments: between the newest that is in now and the newest
+    /// before there are so many more than it says have come. `missing`: all before the newest that
+    /// are not in yet. To be called before [`RobustSender::lost`].
+    pub fn skipped(&mut self, segments: u32, missing: u32) {
         // SAFETY: as in `limit`.
-        unsafe { ffi::xcp_shim_robust_sender_skipped(&mut *self.0, segments, holes.into()) }
+        unsafe { ffi::xcp_shim_robust_sender_skipped(&mut *self.0, segments, missing) }
     }
 
     /// So many segments were lost that had been sent first since the last timeout.

@@ -495,8 +495,9 @@ void xcp_shim_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_
     xcp_robust_sender_acked(s, now, segments, limited, sent_ns);
 }
 
-void xcp_shim_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 segments, xcp_u32 holes) {
-    xcp_robust_sender_skipped(s, segments, holes);
+void xcp_shim_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 segments,
+                                    xcp_u32 missing) {
+    xcp_robust_sender_skipped(s, segments, missing);
 }
 
 void xcp_shim_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {

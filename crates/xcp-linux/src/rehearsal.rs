@@ -234,10 +234,10 @@ pub struct SenderStep {
     pub sent_ns: u64,
     /// Segments that it is the first to acknowledge, or packets that are lent.
     pub segments: u32,
-    /// Segments that the acknowledgement leaves out.
+    /// Segments that the acknowledgement skips.
     pub skipped: u32,
-    /// Whether something before the newest is missing.
-    pub holes: bool,
+    /// Segments before the newest that are missing.
+    pub missing: u32,
     /// Segments that are lost.
     pub lost: u32,
     /// Whether the window or pacing holds the sender back.
@@ -319,7 +319,7 @@ impl SenderRehearsal {
             packet_bytes,
             segments: step.segments,
             skipped: step.skipped,
-            holes: step.holes.into(),
+            missing: step.missing,
             lost: step.lost,
             limited: step.limited.into(),
             sendable: step.sendable,

@@ -443,10 +443,7 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-filled-gaps",
         "what is lost after a gap that was filled is still taken for the gap's",
-        &[sender(
-            "holes ? (xcp_u16)xcp_robust_less(s->gap + gap, 0xffff) : 0",
-            "(xcp_u16)xcp_robust_less(s->gap + gap, 0xffff)",
-        )],
+        &[sender("xcp_robust_less(s->gap + gap, missing)", "s->gap + gap")],
     ),
     one("without-showing-again", "RTTs never count again where losses did", &[bound(SHOWS, "0")]),
     one(

@@ -18,7 +18,7 @@ fn heavy_loss_leaves_what_was_delivered() {
         now += 100 * MS;
         sender.acked(now, 20, true, before);
     }
-    sender.skipped(100, true);
+    sender.skipped(100, 100);
     sender.lost(100);
     sender.on_timeout(now);
     assert_eq!(sender.state().bound, Bound::Free);
@@ -41,7 +41,7 @@ fn what_a_link_loses_is_no_queue() {
             now += rtt;
             sender.sample(Some(rtt), rtt, sent, 2);
             sender.feedback(now, &answer(0.0), true, sent, 36);
-            sender.skipped(lost, true);
+            sender.skipped(lost, lost);
             sender.lost(lost);
             sender.acked(now, 36, true, sent);
         }

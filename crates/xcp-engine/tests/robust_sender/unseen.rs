@@ -30,7 +30,7 @@ impl Path {
         self.now += rtt;
         for n in 0..arrive {
             if n == arrive / 2 {
-                self.sender.skipped(at_once, true);
+                self.sender.skipped(at_once, at_once);
                 self.sender.lost(at_once);
             }
             if n >= arrive / 2 && missed < lost {
@@ -168,9 +168,9 @@ fn after_a_gap(gap: u32, acks: u32, filled: bool) -> Path {
     let sent = path.now;
     path.now += 100 * MS;
     for n in 0..100 {
-        path.sender.skipped(if n == 10 { gap } else { 0 }, n >= 10);
+        path.sender.skipped(if n == 10 { gap } else { 0 }, if n < 10 { 0 } else { gap });
         if n == 50 && filled {
-            path.sender.skipped(0, false);
+            path.sender.skipped(0, 0);
         }
         path.sender.lost(if (60..60 + acks).contains(&n) { gap / acks } else { 0 });
         path.sender.sample(Some(100 * MS), 100 * MS, if n < 55 { sent } else { path.now }, 2);

@@ -127,7 +127,7 @@ fn alike(
         sent_ns: 0,
         segments: 0,
         skipped: 0,
-        holes: false,
+        missing: 0,
         lost: 0,
         limited: false,
         sendable: u32::MAX,
@@ -177,7 +177,7 @@ fn alike(
                     sent_ns,
                     segments: segments.max(1),
                     skipped,
-                    holes: segments % 8 != 1,
+                    missing: 3 * (segments % 8),
                     lost,
                     limited,
                     sendable: if limited { u32::MAX } else { segments },
@@ -188,7 +188,7 @@ fn alike(
                 let rtt = Some(rtt_ns);
                 host.sample_stamped(now_ns, stamp_ms, rtt, srtt_ns, sent_ns, step.segments);
                 host.feedback(now_ns, &step.returned, limited, sent_ns, step.segments);
-                host.skipped(step.skipped, step.holes);
+                host.skipped(step.skipped, step.missing);
                 host.lost(lost);
                 host.acked(now_ns, step.segments, limited, sent_ns);
             }

@@ -51,7 +51,7 @@ impl Control for RobustWindow {
         let lost = ack.found_lost.wrapping_sub(self.found_lost);
         (self.delivered, self.found_lost) = (ack.delivered, ack.found_lost);
         if lost > 0 {
-            self.engine.skipped(lost, true); // this TCP finds all that is skipped lost at once
+            self.engine.skipped(lost, lost); // this TCP finds all that is skipped lost at once
             self.engine.lost(lost);
         }
         if delivered > 0 {
