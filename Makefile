@@ -116,6 +116,7 @@ lint: ## check formatting and lints: Rust and its doc comments, C, shell and Pyt
 	@if command -v clang-format >/dev/null; then \
 	    echo "clang-format --dry-run --Werror"; clang-format --dry-run --Werror $(C_SOURCES); \
 	else $(call skip,clang-format,C formatting); fi
+	@! LC_ALL=C.UTF-8 grep -nE '^.{101}' $(C_SOURCES) || { echo "C: lines of more than 100 columns, which clang-format leaves in comments" >&2; exit 1; }
 	@if command -v shellcheck >/dev/null; then \
 	    echo "shellcheck $(SCRIPTS)"; shellcheck $(SCRIPTS); \
 	else $(call skip,shellcheck,shell scripts); fi

@@ -1,5 +1,5 @@
-/* Runs a command and writes what it cost: `cost FILE COMMAND...`; into FILE go wall ns, CPU us, peak
- * resident kB and the wait status.
+/* Runs a command and writes what it cost: `cost FILE COMMAND...`; into FILE go wall ns, CPU us,
+ * peak resident kB and the wait status.
  *
  * A process's peak memory includes what it had before it became another program, and bench/run, a
  * Python program that starts the commands, is larger than many of them. This one is small.

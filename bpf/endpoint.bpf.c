@@ -2,11 +2,11 @@
 /*
  * XCP in the kernel's own TCP, sender and receiver: a congestion control (endpoint_window.h), by
  * another sender where that is asked for (endpoint_robust.h), who speaks it (endpoint_handshake.h),
- * the header option (endpoint_options.h), room for it beside SACK (endpoint_room.h), shares of those
- * for whom a host sends (endpoint_share.h) and a view of all of it (endpoint_show.h), around the
- * state of a connection in its socket's storage. What senders and receiver do is engine/sender.h's,
- * engine/robust_sender.h's and engine/receiver.h's; losses, retransmission and the timer are the
- * kernel's.
+ * the header option (endpoint_options.h), room for it beside SACK (endpoint_room.h), shares of
+ * those for whom a host sends (endpoint_share.h) and a view of all of it (endpoint_show.h), around
+ * the state of a connection in its socket's storage. What senders and receiver do is
+ * engine/sender.h's, engine/robust_sender.h's and engine/receiver.h's; losses, retransmission and
+ * the timer are the kernel's.
  *
  * Everything here runs with the socket's lock held, but for packets that waited for a neighbour's
  * address: those may find the sums of a receiver that is being updated. The worst is one feedback

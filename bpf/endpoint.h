@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the endpoint's programs and their loader (crates/xcp-linux/src/shared.rs) share. The loader's
- * structures and numbers are made from these: numbers are enumerations, and some structure has
- * each, for the compiler's BTF names nothing else. */
+/* What the endpoint's programs and their loader (crates/xcp-linux/src/shared.rs) share. The
+ * loader's structures and numbers are made from these: numbers are enumerations, and some structure
+ * has each, for the compiler's BTF names nothing else. */
 #ifndef XCP_BPF_ENDPOINT_H
 #define XCP_BPF_ENDPOINT_H
 

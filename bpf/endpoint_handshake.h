@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which connections speak XCP, and how they begin: the option is offered in the SYN, accepted in the
- * SYN-ACK, and asks there how large a first window may be. What comes after that is in
+ * Which connections speak XCP, and how they begin: the option is offered in the SYN, accepted in
+ * the SYN-ACK, and asks there how large a first window may be. What comes after that is in
  * endpoint_options.h. Part of endpoint.bpf.c.
  *
  *   1. A listener answers offers whether or not its own data are sent by XCP: to receive costs

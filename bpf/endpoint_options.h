@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The header option of connections whose ends have agreed on it (endpoint_handshake.h): written into
- * what is sent and read from what comes. Part of endpoint.bpf.c.
+ * The header option of connections whose ends have agreed on it (endpoint_handshake.h): written
+ * into what is sent and read from what comes. Part of endpoint.bpf.c.
  *
  *   1. All feedback, asked for or returned, is per packet of one MSS. A super-packet's option is
  *      copied into each of its segments by segmentation, and merged again by the receiver's

@@ -12,8 +12,8 @@
  *      way at a timeout is repaired, for it may have been lost with the path. (The kernel's own
  *      state does not tell: where an acknowledgement was lost with the path, it believes that the
  *      timeout was spurious and that the lost packets are in flight. The window is wider by as many
- *      then.) What an acknowledgement skips is known before: RACK finds it lost when it is older than
- *      what has come by a quarter of a round trip (RFC 8985 §6.2), and where packets have been
+ *      then.) What an acknowledgement skips is known before: RACK finds it lost when it is older
+ *      than what has come by a quarter of a round trip (RFC 8985 §6.2), and where packets have been
  *      overtaken before, that is over many acknowledgements.
  *   4. The kernel's window is what may be in flight; the rate is pacing's alone, exactly, since
  *      the window is wider by half. (TCP's pacing counts payloads, the rate is on the wire.) It
@@ -130,9 +130,9 @@ __noinline int xcp_robust_timeout(struct xcp_robust_connection *r, __u64 now) {
     return 0;
 }
 
-/* Where there is nothing under way, or the peer's window is closed, the kernel has other timers, for
- * which the options count, too; a closed socket is kept for less; and where the kernel probes the
- * path's MTU, each expiry after the third makes segments smaller. */
+/* Where there is nothing under way, or the peer's window is closed, the kernel has other timers,
+ * for which the options count, too; a closed socket is kept for less; and where the kernel probes
+ * the path's MTU, each expiry after the third makes segments smaller. */
 static __always_inline __u32 patience_ms(const struct sock *sk,
                                          const struct xcp_robust_connection *r) {
     const struct tcp_sock *tp = (const struct tcp_sock *)sk;

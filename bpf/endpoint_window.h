@@ -136,8 +136,8 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     pace(tp, c, 0);
 }
 
-/* Another congestion control takes over, or the socket is closed: what that one sends is not ours to
- * announce. xcp_init takes it up again. */
+/* Another congestion control takes over, or the socket is closed: what that one sends is not ours
+ * to announce. xcp_init takes it up again. */
 SEC("struct_ops")
 void BPF_PROG(xcp_release, struct sock *sk) {
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);

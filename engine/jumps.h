@@ -9,8 +9,8 @@
  * rate falls to less than half does it, too, but then one RTT after the other rises so, while a
  * path becomes longer between two packets. So RTTs that grow by more than a queue which matters,
  * faster than that, once and neither before nor after it, and stay in the upper half of it until
- * two rounds have ended, are a path that has become longer. (Where acknowledgements come in bunches,
- * as over a medium that is shared, RTTs grow as suddenly, but fall again within each.)
+ * two rounds have ended, are a path that has become longer. (Where acknowledgements come in
+ * bunches, as over a medium that is shared, RTTs grow as suddenly, but fall again within each.)
  *
  * Where packets take long, a few of them are such a rise: one of each flow that shares the link is
  * what the link carries between two of one's own. So it has to be more than that time, too. And a

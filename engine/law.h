@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The choices that make up a router's law, and the named protocols, each a preset of them. router.h,
- * router_interval.h and limited.h carry them out.
+ * The choices that make up a router's law, and the named protocols, each a preset of them.
+ * router.h, router_interval.h and limited.h carry them out.
  *
  * Choices are independent but for what xcp_law_check refuses: combinations that would count
  * something twice, or ask for what nobody knows.

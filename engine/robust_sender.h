@@ -9,13 +9,14 @@
  *
  *   1. The window W that is told, asked for and moved is the rate times `base`, the least
  *      round-trip time seen; `base` is also the RTT in the header, and packets are spread over it.
- *      (The handshake's packets are small, and a slow link takes longer for full ones: what the first
- *      answer to data took replaces the handshake's time, if it is longer by less than a quarter.)
- *      A queue changes neither W nor the rate, so a router gets what it granted. What may be in
- *      flight is twice W, or half as much again as the RTT makes of it, if that is more; only W until
- *      the first window has been answered whole, for it may have filled a queue by itself. And only
- *      W, as with any sender of XCP, where a router on the path does not rely on its rate being kept
- *      (XCP_KEEPS comes back cleared), for there nothing else damps what it was given too much.
+ *      (The handshake's packets are small, and a slow link takes longer for full ones: what the
+ *      first answer to data took replaces the handshake's time, if it is longer by less than a
+ *      quarter.) A queue changes neither W nor the rate, so a router gets what it granted. What may
+ *      be in flight is twice W, or half as much again as the RTT makes of it, if that is more; only
+ *      W until the first window has been answered whole, for it may have filled a queue by itself.
+ *      And only W, as with any sender of XCP, where a router on the path does not rely on its rate
+ *      being kept (XCP_KEEPS comes back cleared), for there nothing else damps what it was given
+ *      too much.
  *   2. A decrease leaves no gap: nobody waits until in flight is below W.
  *   3. Feedback without a router's mark counts for nothing, nor does that of packets sent before
  *      the last timeout. No increase goes beyond eight times what the last round delivered. What a
@@ -36,8 +37,8 @@
  *   6. A queue that has not emptied in six rounds is tried: for two rounds B is half of what a cut
  *      leaves. If it is the queue of others who go by delay, they do so at about the same time; it
  *      empties, and B is what the cut left. If it does not, or has not moved by a sixteenth in four
- *      rounds, whatever was cut, it is others' who do not go by delay, or none. COMPETE: B is CUBIC's
- *      window (cubic.h). An emptied queue leads back to DELAY.
+ *      rounds, whatever was cut, it is others' who do not go by delay, or none. COMPETE: B is
+ *      CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
  *   7. W below B in three rounds running in which routers add nothing, that is, what was asked for
  *      has not come and is not coming: the routers are the tighter bound, FREE. In between W is
  *      tied to B and what was added in the round. Where that was CUBIC's B, which grows
@@ -51,24 +52,25 @@
  *      where none has been heard of, none was. It is the path that has gone, not a queue that has
  *      overflowed, so until anything comes back the retransmission timer need not wait for more
  *      than a second, with which RFC 6298 §2.1 has everyone begin (by §5.5 and §2.5 it backs off to
- *      a minute at least). The first expiry decides; after the second one any answer is a fresh one.
+ *      a minute at least). The first expiry decides; after the second one any answer is a fresh
+ *      one.
  *  10. W may fall below one packet, to a 32nd; the header says an RTT of base / W and a window of
  *      one then. A round takes as long, and until its answer comes W falls to a half at most, or to
  *      one packet from above: what decides is what routers say for several rounds, not for a part.
- *  11. An acknowledgement of one packet, where packets are further apart than a receiver waits for a
- *      second one, or where there is no second one, has waited, and that is no queue's: 40 ms at
+ *  11. An acknowledgement of one packet, where packets are further apart than a receiver waits for
+ *      a second one, or where there is no second one, has waited, and that is no queue's: 40 ms at
  *      least, Linux's TCP_DELACK_MIN (RFC 1122 §4.2.3.2 allows half a second); where there is never
  *      a second one, a round trip, but 200 ms at most (TCP_DELACK_MAX). Only in COMPETE, where it
  *      would be taken for an emptied queue, no more than the least.
  *  12. Where the pacer is late, that is, does not move a packet that waits when the rate changes, a
  *      change is felt half a gap later. The header says so: an RTT longer by base / 2W, and half a
  *      packet more, at the same rate.
- *  13. Where the path's length jumps all the time (jumps.h), RTTs say nothing of a queue: no round is
- *      evidence of one, DELAY goes on as COMPETE, and no empty queue ends that. What routers grant
- *      comes sooner or later than they expect, so W follows slowly: it grows by a sixteenth or a
- *      packet a round at most, asks for no more, and falls by an eighth at most. But a router that
- *      takes more than all that is left has not been heard: what it takes beyond that counts at
- *      once. What is in flight may be half as much again as W makes of any RTT.
+ *  13. Where the path's length jumps all the time (jumps.h), RTTs say nothing of a queue: no round
+ *      is evidence of one, DELAY goes on as COMPETE, and no empty queue ends that. What routers
+ *      grant comes sooner or later than they expect, so W follows slowly: it grows by a sixteenth
+ *      or a packet a round at most, asks for no more, and falls by an eighth at most. But a router
+ *      that takes more than all that is left has not been heard: what it takes beyond that counts
+ *      at once. What is in flight may be half as much again as W makes of any RTT.
  *  14. A window of a few packets is too rarely answered to see a path jump. What it does see, in
  *      DELAY, is a queue of more than 2 tau that is gone a round later, which a cut that takes no
  *      more than half of what is in flight hardly does. From then on twelve rounds make evidence,
@@ -80,31 +82,33 @@
  *      seen, so an increase counts as much less as its answer took longer. A queue without a router
  *      can run full and empty in turn then, so that no three rounds running are without a short
  *      RTT: a round whose mean is that long is evidence of a queue, too, whatever its least RTT.
- *  17. What an acknowledgement waited for on its way (way_back.h) is no queue that its sender can do
- *      anything about, so it is taken off all RTTs. To routers, whose answers come with it, it is a
- *      part of the round trip, so the header's is base and that, at the same rate; twice what W
- *      makes of it may be in flight besides, and answers are late (16) only beyond that. While it
+ *  17. What an acknowledgement waited for on its way (way_back.h) is no queue that its sender can
+ *      do anything about, so it is taken off all RTTs. To routers, whose answers come with it, it
+ *      is a part of the round trip, so the header's is base and that, at the same rate; twice what
+ *      W makes of it may be in flight besides, and answers are late (16) only beyond that. While it
  *      grows by more than a quarter of base in a round, answers come later than was said, and W
- *      follows slowly, as in 13, which looks for jumps in whole RTTs. And it is a receiver that says
- *      so, who may say so of a queue. So nothing is taken off for 128 rounds where a quarter is lost
- *      (as in 4) though by its clock no queue has grown, and where losses that count (18) say so.
+ *      follows slowly, as in 13, which looks for jumps in whole RTTs. And it is a receiver that
+ *      says so, who may say so of a queue. So nothing is taken off for 128 rounds where a quarter
+ *      is lost (as in 4) though by its clock no queue has grown, and where losses that count (18)
+ *      say so.
  *  18. A queue may be too short to be seen: what is lost there, is lost though RTTs say nothing. So
  *      losses count as they do for TCP, RTTs do not, and the sender goes on in COMPETE, where
- *      something is lost while RTTs were tau longer neither in this round nor in the last one. Links
- *      lose some at random: where routers answer, it takes eight packets and a fortieth of the last
- *      few rounds, and of what an acknowledgement skips at once, whenever that is found lost, four
- *      count, for a link that is gone for a moment is no queue. Then a loss is answered at once,
- *      what is lost within a round of that with it, and nothing grows while something is missing; in
- *      slow start, where it is a round late, B is halved. Once RTTs are 2 tau longer and nothing is lost, they count again, in DELAY; and where
- *      routers answer, FREE as in 7. If a loss comes more than four rounds after the one before, or
- *      there is no router, and acknowledgements wait, it may be the clock that hides a queue (17);
- *      without a router RTTs say nothing then, either. A timeout is TCP's, too, and no outage (9).
- *  19. Where routers answer, it is tried whether that was right: FREE, where W grows by half a round
- *      at most for sixteen rounds. It was not, if losses do not count again within 1024. Cuts do
- *      nothing for what is lost at random, so it is tried after six of them, each within four rounds
- *      of the one before; then losses count from twice as many on as there were. Losses that are
- *      rare look like a queue's to whoever answers each: it is tried after 32 cuts in any case, and
- *      after twice as many each time that it was right.
+ *      something is lost while RTTs were tau longer neither in this round nor in the last one.
+ *      Links lose some at random: where routers answer, it takes eight packets and a fortieth of
+ *      the last few rounds, and of what an acknowledgement skips at once, whenever that is found
+ *      lost, four count, for a link that is gone for a moment is no queue. Then a loss is answered
+ *      at once, what is lost within a round of that with it, and nothing grows while something is
+ *      missing; in slow start, where it is a round late, B is halved. Once RTTs are 2 tau longer
+ *      and nothing is lost, they count again, in DELAY; and where routers answer, FREE as in 7. If
+ *      a loss comes more than four rounds after the one before, or there is no router, and
+ *      acknowledgements wait, it may be the clock that hides a queue (17); without a router RTTs
+ *      say nothing then, either. A timeout is TCP's, too, and no outage (9).
+ *  19. Where routers answer, it is tried whether that was right: FREE, where W grows by half a
+ *      round at most for sixteen rounds. It was not, if losses do not count again within 1024. Cuts
+ *      do nothing for what is lost at random, so it is tried after six of them, each within four
+ *      rounds of the one before; then losses count from twice as many on as there were. Losses that
+ *      are rare look like a queue's to whoever answers each: it is tried after 32 cuts in any case,
+ *      and after twice as many each time that it was right.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -212,8 +216,8 @@ XCP_INLINE xcp_u64 xcp_robust_sender_waited(struct xcp_robust_sender *s, xcp_u64
 
 /* An acknowledgement of so many segments of new data came, or (of none) a SYN's: rtt_ns is the
  * newest segment's, 0 where that was sent again or anything is under repair; back_ns: what of that
- * the acknowledgement waited for on its way, 0 where nobody knows; sent_ns: when what it answers was
- * sent. */
+ * the acknowledgement waited for on its way, 0 where nobody knows; sent_ns: when what it answers
+ * was sent. */
 XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns,
                                          xcp_u64 back_ns, xcp_u64 srtt_ns, xcp_u64 sent_ns,
                                          xcp_u32 segments) {
@@ -334,9 +338,9 @@ XCP_COLD void xcp_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
     xcp_robust_settle_window(s, now);
 }
 
-/* An acknowledgement skips so many segments: between the newest that is in now and the newest before
- * there are so many more than it says have come. missing: all before the newest that are not in yet,
- * without which what was skipped had only been overtaken. Before those that are lost. */
+/* An acknowledgement skips so many segments: between the newest that is in now and the newest
+ * before there are so many more than it says have come. missing: all before the newest that are not
+ * in yet, without which what was skipped had only been overtaken. Before those that are lost. */
 XCP_INLINE void xcp_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 segments,
                                           xcp_u32 missing) {
     xcp_u64 gap = segments > XCP_ROBUST_AT_ONCE ? segments - XCP_ROBUST_AT_ONCE : 0;

@@ -42,9 +42,9 @@
 #define XCP_ROBUST_PART 6
 #define XCP_ROBUST_AT_ONCE 4
 
-/* Cuts that tell that there is none (difference 19): so many, each no more rounds after the one before. Cuts after
- * which it is tried in any case, doubled so often at most; the rounds of a trial, and those in which
- * W grows by half at most. */
+/* Cuts that tell that there is none (difference 19): so many, each no more rounds after the one
+ * before. Cuts after which it is tried in any case, doubled so often at most; the rounds of a
+ * trial, and those in which W grows by half at most. */
 #define XCP_ROBUST_CUTS 6
 #define XCP_ROBUST_SOON 4
 #define XCP_ROBUST_STAYS 32

@@ -45,9 +45,9 @@ typedef __INT64_TYPE__ xcp_s64;
 #define XCP_PART_NEEDS(pointers) ((void)0)
 #endif
 
-/* On the host a piece of what it stands in. In BPF a function as above, of what is done in each round
- * of a long loop, since the verifier goes through a loop as often as it is run; or of what has many
- * ways, which would multiply with those of the rest. */
+/* On the host a piece of what it stands in. In BPF a function as above, of what is done in each
+ * round of a long loop, since the verifier goes through a loop as often as it is run; or of what
+ * has many ways, which would multiply with those of the rest. */
 #ifdef __bpf__
 #define XCP_STEP XCP_PART
 #else

@@ -9,12 +9,12 @@
  * back without a queue, and what a difference is beyond that, the acknowledgement has waited.
  *
  *   1. The receiver's clock is Linux's, in milliseconds, so a millisecond is nothing.
- *   2. Nobody waits for longer on the way back than the whole round trip is beyond its least. What a
- *      clock says beyond that is wrong, because it has stood still, with its machine, or is another
- *      one, as of microseconds: nothing of it is believed, and the least is that of now.
- *   3. Clocks do not go alike. The least is forgotten by a millisecond in 2^33 ns, which is 116 parts
- *      in a million: a crystal that nobody corrects is good for 50 or so. So a way back that has
- *      become longer for good is its own least some day, if after an hour for half a second.
+ *   2. Nobody waits for longer on the way back than the whole round trip is beyond its least. What
+ *      a clock says beyond that is wrong, because it has stood still, with its machine, or is
+ *      another one, as of microseconds: nothing of it is believed, and the least is that of now.
+ *   3. Clocks do not go alike. The least is forgotten by a millisecond in 2^33 ns, which is 116
+ *      parts in a million: a crystal that nobody corrects is good for 50 or so. So a way back that
+ *      has become longer for good is its own least some day, if after an hour for half a second.
  */
 #ifndef XCP_WAY_BACK_H
 #define XCP_WAY_BACK_H

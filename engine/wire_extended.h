@@ -4,8 +4,8 @@
  * option. docs/wire-format.md specifies it.
  *
  *   rtt       5-bit exponent, 11-bit mantissa, 1 ns: m ns if e = 0, else (2048 + m) * 2^(e-1) ns
- *   window    6-bit exponent, 10-bit mantissa, packets: unknown if e = 0, else (1024 + m) * 2^(e-21)
- *   feedback  sign, 6-bit exponent, 9-bit mantissa, bytes/s: m * 2^-20 if e = 0,
+ *   window    6-bit exponent, 10-bit mantissa, packets: unknown if e = 0, else (1024 + m) *
+ *   2^(e-21) feedback  sign, 6-bit exponent, 9-bit mantissa, bytes/s: m * 2^-20 if e = 0,
  *             else (512 + m) * 2^(e-21)
  */
 #ifndef XCP_WIRE_EXTENDED_H
