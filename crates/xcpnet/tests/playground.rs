@@ -289,14 +289,9 @@ fn the_address_keeps_the_state(browser: &mut Browser, path: &Path) {
     // Pasted into a tab that shows the page already.
     and_wait(browser, &slide("flows", 2));
     assert_ne!(browser.eval(kept), address);
-    browser.eval("playground.old = true");
-    browser.eval(&format!("setTimeout(() => {{ location.hash = '{address}'; }}); 0"));
-    for _ in 0..1000 {
-        if browser.eval("window.playground && playground.old !== true") == true {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    browser.loading(|browser| {
+        browser.eval(&format!("setTimeout(() => {{ location.hash = '{address}'; }}); 0"));
+    });
     wait(browser, 0);
     assert_eq!(browser.eval("playground.state.text"), text);
     // Another page first: a new fragment alone loads nothing anew.

@@ -124,8 +124,16 @@ impl Browser {
             "Emulation.setDeviceMetricsOverride",
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 }),
         );
+        self.loading(|browser| {
+            browser.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+        });
+    }
+
+    /// Does something that has a page loaded, and waits until it is loaded and drawn. What is
+    /// evaluated in between meets a page that is going.
+    pub fn loading(&mut self, something: impl FnOnce(&mut Self)) {
         self.events.clear();
-        self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+        something(self);
         while !self.events.iter().any(|e| e["method"] == "Page.loadEventFired") {
             let event = self.receive();
             self.events.push(event);
