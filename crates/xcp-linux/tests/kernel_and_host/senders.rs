@@ -16,8 +16,9 @@ const CLOCK_MS: u64 = (1 << 32) - 2000;
 #[derive(Debug, Clone)]
 enum Event {
     /// An acknowledgement: this long after the last, over a path with this much more delay than
-    /// its own, some of it on the way back, by a clock that has milliseconds; segments, those of
-    /// them skipped or lost, feedback, whether a router answered, whether the window was what limited.
+    /// its own, some of it on the way back, by a clock that has milliseconds; segments, how many
+    /// were skipped and lost, feedback, whether a router answered, whether the window was what
+    /// limited.
     Ack {
         after: u64,
         queue: u64,
@@ -177,7 +178,7 @@ fn alike(
                     sent_ns,
                     segments: segments.max(1),
                     skipped,
-                    missing: 3 * (segments % 8),
+                    missing: 3 * (segments % 5),
                     lost,
                     limited,
                     sendable: if limited { u32::MAX } else { segments },
