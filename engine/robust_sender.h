@@ -26,7 +26,7 @@
  *      nothing away, are a queue that no router governs: B becomes what was delivered in a base RTT
  *      (DELAY). So does heavy loss, but not of what was under way at a timeout: a quarter of a
  *      round, or a twentieth where RTTs were tau / 2 longer, in this round on average or in all of
- *      the one before. (What links lose at random would be heavy, too, if the smoothed RTT told of
+ *      the one before; of what an acknowledgement skips at once four packets count (18). (What links lose at random would be heavy, too, if the smoothed RTT told of
  *      queues: it has what acknowledgements waited for, the more the slower a flow is.) tau is the
  *      largest of 10 ms, a tenth of base and 1.5 times the mean spread of RTTs within a round.
  *   5. DELAY cuts by base / RTT in each second round that is tau too long, and grows, where W has
@@ -352,8 +352,7 @@ XCP_INLINE void xcp_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 s
  * a timeout may have been lost with the path. */
 XCP_INLINE void xcp_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
     xcp_u32 of_gap = segments < s->gap ? segments : s->gap;
-    s->lost += segments;
-    s->missed += segments - of_gap;
+    s->lost += segments - of_gap;
     s->gap -= (xcp_u16)of_gap;
 }
 

@@ -102,7 +102,7 @@ struct xcp_robust_sender {
     xcp_u16 back_last; /* what the last one waited for, and the one before the round; 2^20 ns */
     xcp_u16 back_then;
     xcp_u32 samples;
-    xcp_u32 lost;
+    xcp_u32 lost; /* of a gap no more than count: difference 18 */
     xcp_u32 acked;
     xcp_u32 came; /* segments of the last few rounds, or of all in which losses have counted; and of
                    * these, missed */

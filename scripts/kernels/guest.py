@@ -72,11 +72,16 @@ def stop_all() -> None:
     _stopped.set()
 
 
+def stopped() -> bool:
+    """Whether they have been ended so."""
+    return _stopped.is_set()
+
+
 def run(image: str, archive: str, directory: str, limit_s: float, with_kvm: bool) -> Told:
     """Starts a guest and waits for its end, for limit_s seconds at the most."""
     if with_kvm:
         told = _run(image, archive, directory, limit_s, KVM)
-        if told.steps:
+        if told.steps or stopped():
             return told
     return _run(image, archive, directory, limit_s, TCG)
 
@@ -99,7 +104,7 @@ def _run(
         guest = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         try:
             while guest.poll() is None and not fault:
-                if _stopped.is_set():
+                if stopped():
                     fault = "was stopped"
                 time.sleep(0.2)
                 passed = time.monotonic() - start

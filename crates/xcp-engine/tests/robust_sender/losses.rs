@@ -18,11 +18,10 @@ fn heavy_loss_leaves_what_was_delivered() {
         now += 100 * MS;
         sender.acked(now, 20, true, before);
     }
-    sender.skipped(100, 100);
     sender.lost(100);
     sender.on_timeout(now);
     assert_eq!(sender.state().bound, Bound::Free);
-    round(&mut sender, &mut now, 100 * MS, 1, 0.0);
+    round(&mut sender, &mut now, 115 * MS, 1, 0.0);
     let state = sender.state();
     assert_eq!(state.bound, Bound::Delay, "{state:?}");
     assert!((10.0..15.0).contains(&state.bound_packets), "0.7 of 20: {state:?}");
@@ -30,9 +29,10 @@ fn heavy_loss_leaves_what_was_delivered() {
 
 /// Difference 4: a twentieth of a round is heavy loss where there is a queue, or there was one when
 /// that was sent. It is a link's own where there is none, however long acknowledgements have waited.
+/// Of what is skipped at once four count.
 #[test]
 fn what_a_link_loses_is_no_queue() {
-    let after = |before: u64, then: u64, lost: u32| {
+    let after_gaps = |before: u64, then: u64, lost: u32, gap: u32| {
         let mut sender = RobustSender::new(SIZE, 40, None);
         let mut now = S;
         let rounds = [(80 * MS, 0), (80 * MS, 0), (80 * MS, 0), (before, 0), (then, lost)];
@@ -40,20 +40,26 @@ fn what_a_link_loses_is_no_queue() {
             let sent = now;
             now += rtt;
             sender.sample(Some(rtt), rtt, sent, 2);
-            sender.feedback(now, &answer(0.0), true, sent, 36);
-            sender.skipped(lost, lost);
-            sender.lost(lost);
-            sender.acked(now, 36, true, sent);
+            sender.feedback(now, &answer(0.0), true, sent, 18);
+            for _ in 0..lost / gap {
+                sender.skipped(gap, gap);
+                sender.lost(gap);
+            }
+            sender.acked(now, 18, true, sent);
         }
         sender.state().bound
     };
+    let after = |before: u64, then: u64, lost: u32| after_gaps(before, then, lost, 1);
     assert_eq!(after(80 * MS, 84 * MS, 4), Bound::Free, "less than half of tau");
     assert_eq!(after(84 * MS, 80 * MS, 4), Bound::Free, "less than half of tau, before");
     assert_eq!(after(80 * MS, 86 * MS, 4), Bound::Delay, "a queue");
     assert_eq!(after(86 * MS, 80 * MS, 4), Bound::Delay, "a queue before");
     assert_eq!(after(86 * MS, 86 * MS, 1), Bound::Free, "too little");
-    assert_eq!(after(80 * MS, 80 * MS, 7), Bound::Free, "a sixth, but few");
-    assert_eq!(after(80 * MS, 80 * MS, 13), Bound::Delay, "more than a quarter");
+    assert_eq!(after(80 * MS, 80 * MS, 5), Bound::Free, "less than a quarter");
+    assert_eq!(after(80 * MS, 80 * MS, 7), Bound::Delay, "more than a quarter");
+    assert_eq!(after_gaps(80 * MS, 80 * MS, 36, 36), Bound::Free, "two thirds, but at once");
+    assert_ne!(after_gaps(80 * MS, 80 * MS, 36, 9), Bound::Free, "in four gaps");
+    assert_eq!(after_gaps(80 * MS, 86 * MS, 36, 36), Bound::Delay, "at once, and a queue");
 }
 
 /// Step 6: a timeout while routers are content is forgotten with the first fresh answer.
