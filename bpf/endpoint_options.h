@@ -40,6 +40,9 @@ __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     if (c->state != XCP_AGREED || signs(ops)) /* a key may come when the connection is open */
         return 0;
     which = parts(c, ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS || ops->skb_len > 0);
+    if (ops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS && which & XCP_PART_FORWARD &&
+        c->receiver.sum == 0 && robust_at_once(c, ops->data_segs_out))
+        which = XCP_PART_FORWARD;
     /* what finds no room beside SACK now gets it in endpoint_room.h */
     if (which && bpf_reserve_hdr_opt(ops, option_length(c, which), 0)) {
         which = which == (XCP_PART_FORWARD | XCP_PART_RETURN) ? XCP_PART_RETURN : 0;
@@ -64,6 +67,8 @@ static __always_inline void put_forward(struct xcp_connection *c, const struct t
             limit = limit < cwnd ? limit : cwnd;
         }
         xcp_robust_header(r, now, limit, out);
+        if (robust_at_once(c, tp->data_segs_out))
+            out->flags |= XCP_OPENS;
         return;
     }
     xcp_sender_header(&c->sender, now, rtt, limit, out);

@@ -19,7 +19,9 @@
  *      the window is wider by half. (TCP's pacing counts payloads, the rate is on the wire.) It
  *      does not move a packet that waits: the sender's difference 12. What a router on this host
  *      lends is sent faster, but within W.
- *   5. TCP does not pace its first ten segments, whatever the rate is.
+ *   5. TCP does not pace its first ten segments, whatever the rate is. Headers say so, for
+ *      difference 15 of robust.h. The same bit has another meaning in a packet that answers, so
+ *      what is sent at once answers only where there is something to say.
  *   6. The engine's clock is the one that segments are stamped with, so that what is sent after a
  *      round has begun is never older than the round.
  *   7. In an outage the retransmission timer is bounded by the kernel's own option (Linux 6.15;
@@ -39,6 +41,7 @@
 #define TCP_RTO_MAX_MS 44
 #define TCP_RTO_MIN_MS 200   /* net/ipv4/tcp_timer.c begins with it, whatever the round trip */
 #define TCP_RTO_DOUBLINGS 10 /* beyond two minutes, the most that it may be bounded by */
+#define TCP_UNPACED 10       /* segments: net/ipv4/tcp_output.c, tcp_update_skb_after_send() */
 #define SOCK_DEAD 1          /* the first bit of skc_flags */
 #define SOCK_NOSPACE 2       /* a bit of a socket's flags: include/linux/net.h */
 
@@ -92,6 +95,11 @@ static __always_inline __u64 robust_waited(struct xcp_robust_connection *r,
     if (!BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
         return 0;
     return xcp_robust_sender_waited(&r->sender, stamp_ns(tp), tp->rx_opt.rcv_tsval, rtt_ns);
+}
+
+/* Whether what is sent now is sent at once: difference 5. */
+static __always_inline __u32 robust_at_once(const struct xcp_connection *c, __u32 data_segs_out) {
+    return c->ask.flags & XCP_ASK_ROBUST && data_segs_out < TCP_UNPACED;
 }
 
 /* Whether the window, or pacing, is all that holds the sender back: data wait, and the peer takes

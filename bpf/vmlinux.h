@@ -331,6 +331,7 @@ struct tcp_sock {
     __u32 snd_ssthresh;
     __u32 srtt_us; /* << 3 */
     __u32 mss_cache;
+    __u32 data_segs_out;
     __u32 packets_out;
     __u32 sacked_out;
     __u32 max_packets_out;

@@ -162,6 +162,10 @@ XCP_INLINE void xcp_extended_read_forward(const xcp_u8 *option, struct xcp_forwa
     out->flags =
         (xcp_u8)(XCP_PRESENT | (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_MARK ? XCP_MARK : 0) |
                  (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_KEEPS ? XCP_KEEPS : 0));
+    if ((option[XCP_EXTENDED_AT_FLAGS] & (XCP_WIRE_RETURN | XCP_WIRE_AT_ONCE)) ==
+            XCP_WIRE_AT_ONCE &&
+        out->rtt)
+        out->flags |= XCP_OPENS;
     out->hops = option[XCP_EXTENDED_AT_HOPS] >> 4;
 }
 
@@ -241,6 +245,8 @@ XCP_INLINE xcp_u32 xcp_extended_write(xcp_u8 *option, const struct xcp_forward *
     if (forward->flags & XCP_PRESENT) {
         flags |= XCP_WIRE_FORWARD | (forward->flags & XCP_MARK ? XCP_WIRE_MARK : 0) |
                  (forward->flags & XCP_KEEPS ? XCP_WIRE_KEEPS : 0);
+        if (!(returned->flags & XCP_PRESENT) && forward->rtt)
+            flags |= forward->flags & XCP_OPENS ? XCP_WIRE_AT_ONCE : 0;
         hops |= (xcp_u8)((forward->hops > XCP_HOPS_MAX ? XCP_HOPS_MAX : forward->hops) << 4);
         xcp_put16(option + XCP_EXTENDED_AT_RTT, forward->rtt);
         xcp_put16(option + XCP_EXTENDED_AT_WINDOW, forward->window);

@@ -59,6 +59,9 @@
  *      all flows may send at one time of the day: then the least queue says nothing of the rest of
  *      it, so Q' starts by as much from the mean one, as packets find it.
  *  14. A SYN is told how large a first window may be: robust_first.h.
+ *  15. A first window that is sent at once (XCP_OPENS) is a round trip's traffic in an instant.
+ *      Measured over M it is a rate several times the flow's, which everybody would be told to make
+ *      room for, and then nothing: so it is measured over d.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
  * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it
@@ -164,6 +167,7 @@ XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward 
     r->now.packets += of->segments;
     r->now.found += r->waiting * of->segments;
     r->now.loose += h->flags & XCP_KEEPS ? 0 : of->bytes;
+    r->now.at_once += h->flags & XCP_OPENS && p->known ? of->bytes : 0;
     if (of->bytes > r->largest)
         r->largest = of->bytes;
     if (!p->known || r->now.x >> XCP_ROBUST_FULL)

@@ -17,6 +17,7 @@ XCP_STEP xcp_robust_plus(struct xcp_robust_sums *to, const struct xcp_robust_sum
     to->all += from->all;
     to->xcp += from->xcp;
     to->loose += from->loose;
+    to->at_once += from->at_once;
     to->tcp += from->tcp;
     to->here += from->here;
     to->packets += from->packets;
@@ -351,13 +352,14 @@ XCP_INLINE xcp_u64 xcp_robust_stands(const struct xcp_robust *r) {
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
     const struct xcp_robust_sums *m;
     struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0, 0};
-    xcp_u64 xcp, gap, f, carried, drain, tcp, beyond;
+    xcp_u64 spread, xcp, gap, f, carried, drain, tcp, beyond;
     xcp_s64 room, result, least;
     xcp_u32 own;
     XCP_PART_NEEDS(r);
     m = &r->measured;
-    xcp = xcp_robust_rate(m->xcp, m->elapsed);
-    r->y = xcp_robust_rate(m->all, m->elapsed);
+    spread = xcp_robust_rate(r->window.at_once, r->window.elapsed);
+    xcp = xcp_robust_rate(m->xcp - m->at_once, m->elapsed) + spread;
+    r->y = xcp_robust_rate(m->all - m->at_once, m->elapsed) + spread;
     look.over_ns = m->elapsed;
     look.reach_ns = r->d_ns + xcp_robust_wait(r);
     look.y = (xcp_s64)r->y;

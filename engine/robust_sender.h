@@ -26,9 +26,10 @@
  *      nothing away, are a queue that no router governs: B becomes what was delivered in a base RTT
  *      (DELAY). So does heavy loss, but not of what was under way at a timeout: a quarter of a
  *      round, or a twentieth where RTTs were tau / 2 longer, in this round on average or in all of
- *      the one before; of what an acknowledgement skips at once four packets count (18). (What links lose at random would be heavy, too, if the smoothed RTT told of
- *      queues: it has what acknowledgements waited for, the more the slower a flow is.) tau is the
- *      largest of 10 ms, a tenth of base and 1.5 times the mean spread of RTTs within a round.
+ *      the one before; of what an acknowledgement skips at once four packets count (18). (What
+ *      links lose at random would be heavy, too, if the smoothed RTT told of queues: it has what
+ *      acknowledgements waited for, the more the slower a flow is.) tau is the largest of 10 ms, a
+ *      tenth of base and 1.5 times the mean spread of RTTs within a round.
  *   5. DELAY cuts by base / RTT in each second round that is tau too long, and grows, where W has
  *      come up to B, by sqrt(B) / 8 and half a packet a round: the less of itself, the larger it
  *      is, which is what makes the shares of those who are cut together equal. After eight rounds

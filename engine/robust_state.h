@@ -31,6 +31,7 @@ struct xcp_robust_sums {
     xcp_u64 all;     /* bytes */
     xcp_u64 xcp;     /* of these XCP's, acknowledgements included */
     xcp_u64 loose;   /* of these the ones with a header whose sender does not keep its rate */
+    xcp_u64 at_once; /* of these the ones that were sent at once: difference 15 */
     xcp_u64 tcp;
     xcp_u64 here;    /* of flows limited here */
     xcp_u64 packets; /* with a header */

@@ -91,7 +91,9 @@ typedef __INT64_TYPE__ xcp_s64;
 /* the sender keeps the rate that it is given (robust_sender.h), and no router so far has no use for
  * that; in a return header: none had, but where it came with data it says nothing of that */
 #define XCP_KEEPS 0x20
-#define XCP_OPENS 0x40 /* in a forward header: it came with a SYN; on no wire */
+/* in a forward header: it came with a SYN (on no wire), or, where the RTT is known, the packet was
+ * sent at once with others of its window, not spread over the RTT */
+#define XCP_OPENS 0x40
 /* classic: feedback is whole packets; for comparison, on no wire (wire_classic.h) */
 #define XCP_WHOLE 0x80
 

@@ -140,6 +140,8 @@ XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u32 code) {
 #define XCP_WIRE_MARK 0x04    /* a router processed this packet */
 /* a router processed the newest packet this acknowledges */
 #define XCP_WIRE_MARK_RETURNED 0x02
+/* the same bit with a forward header alone: the packet was sent at once with others */
+#define XCP_WIRE_AT_ONCE 0x02
 /* with a forward header: its sender keeps the rate that it is given, and no router so far has no
  * use for that; without one: so it was in the newest packet that this acknowledges */
 #define XCP_WIRE_KEEPS 0x01

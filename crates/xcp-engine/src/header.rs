@@ -19,7 +19,8 @@ pub mod flags {
     /// A forward header whose sender keeps the rate that it is given, so that a router can rely on
     /// when a change takes effect. The classic format has no room for it.
     pub const KEEPS: u8 = 0x20;
-    /// In a forward header: it came with a SYN. On no wire.
+    /// In a forward header: it came with a SYN (on no wire), or, where it tells an RTT, the packet
+    /// was sent at once with others of its window, not spread over the RTT.
     pub const OPENS: u8 = 0x40;
 }
 

@@ -165,3 +165,36 @@ fn without_an_answer_it_begins_as_ever() {
     assert_eq!(begins(&ForwardHeader { feedback: 0, ..h }, RTT, 10), 10.0);
     assert_eq!(begins(&ForwardHeader { feedback: 1, ..h }, RTT, 10), 1.0, "a packet at the least");
 }
+
+/// A first window that is sent at once has others make room for a window a round trip, not for all
+/// of it in a fifth of one.
+#[test]
+fn what_is_sent_at_once_is_measured_over_a_round_trip() {
+    let taken = |window: u32, at_once: bool| {
+        let (mut r, mut now) = served(20);
+        let mut taken = 0.0f64;
+        let mut pass = |r: &mut RobustRouter, now: u64, window: f64, flag: u8| {
+            let mut h = ForwardHeader::encode(WireFormat::Extended, RTT, window, 0.0);
+            h.flags |= flags::KEEPS | flag;
+            r.arrival(now, SIZE, &h, 0);
+            r.departure(now, SIZE, &mut h, 0);
+            taken -= WireFormat::Extended.decode_feedback(h.feedback).min(0.0);
+        };
+        for _ in 0..window {
+            let flag = if at_once { flags::OPENS } else { 0 };
+            pass(&mut r, now, f64::from(window), flag);
+        }
+        for _ in 0..200 {
+            pass(&mut r, now, 667.0 / 20.0, 0);
+            now += u64::from(SIZE) * S / C;
+        }
+        taken
+    };
+    let shuffled = taken(0, false);
+    let of_window = |at_once: bool| {
+        (taken(100, at_once) - shuffled) / (f64::from(100 * SIZE) * S as f64 / RTT as f64)
+    };
+    // Its rate, and the queue that it makes in a round trip.
+    assert!((1.0..2.0).contains(&of_window(true)), "{}", of_window(true));
+    assert!(of_window(false) > 5.0, "{}", of_window(false));
+}

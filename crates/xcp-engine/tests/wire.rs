@@ -161,6 +161,28 @@ fn option() -> impl Strategy<Value = ExtendedOption> {
     })
 }
 
+/// The bit that says that a packet was sent at once is another one's in whoever answers, and in a SYN
+/// nobody's.
+#[test]
+fn only_data_that_answer_nothing_say_that_they_were_sent_at_once() {
+    let says = |rtt_ns: u64, answers: bool| {
+        let mut forward = ForwardHeader::encode(EXTENDED, rtt_ns, 8.0, 0.0);
+        forward.flags |= flags::OPENS;
+        let returned = ReturnHeader::encode(EXTENDED, 0.0, false);
+        let none = ReturnHeader::default();
+        let option =
+            ExtendedOption { forward, returned: if answers { returned } else { none }, ids: false };
+        let mut buffer = [0; EXTENDED_LENGTH_MAX];
+        let n = write_extended(&mut buffer, &option);
+        let read = read_extended(&buffer[..n]).expect("what was written");
+        assert_eq!(read.returned.flags & flags::MARK, 0);
+        read.forward.flags & flags::OPENS != 0
+    };
+    assert!(says(80_000_000, false));
+    assert!(!says(80_000_000, true), "then it is the answer's mark");
+    assert!(!says(0, false), "a SYN says so by its flags");
+}
+
 /// What a TCP stack puts around: no-ops, MSS, SACK, timestamps.
 fn other() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
@@ -341,6 +363,7 @@ fn examples() -> Vec<(&'static str, ExtendedOption)> {
         ..returned
     };
     let kept = ForwardHeader { flags: forward.flags | flags::KEEPS, ..forward };
+    let at_once = ForwardHeader { flags: kept.flags | flags::OPENS, ..kept };
     let kept_returned = ReturnHeader { flags: returned.flags | flags::KEEPS, ..returned };
     let none = ExtendedOption::default();
     let mut asking = ForwardHeader::default();
@@ -351,6 +374,7 @@ fn examples() -> Vec<(&'static str, ExtendedOption)> {
         ("SYN that asks for ten packets", ExtendedOption { forward: asking, ..none }),
         ("data, as sent", ExtendedOption { forward, ..none }),
         ("data of a sender that keeps its rate", ExtendedOption { forward: kept, ..none }),
+        ("the same, sent at once", ExtendedOption { forward: at_once, ..none }),
         ("data, after a router", ExtendedOption { forward: passed, ..none }),
         ("pure ACK", ExtendedOption { returned, ..none }),
         ("pure ACK to data that kept K", ExtendedOption { returned: kept_returned, ..none }),

@@ -360,6 +360,11 @@ pub const PARTS: &[Mutant] = &[
         &[opening("asked > left", "0")],
     ),
     one(
+        "without-at-once",
+        "what is sent at once is measured as all else is",
+        &[router("h->flags & XCP_OPENS && p->known", "0")],
+    ),
+    one(
         "with-first-windows-booked",
         "first windows are booked",
         &[router(
