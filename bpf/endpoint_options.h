@@ -18,6 +18,15 @@
  *      round trip.
  */
 
+/* Segments that a packet which is being sent will be cut into: TCP's own count. The packet is told
+ * only when its header is complete. */
+static __always_inline __u32 segments_to_be(struct bpf_sock_ops *ops) {
+    struct bpf_sock_ops_kern *kernel = bpf_cast_to_kern_ctx(ops);
+    struct sk_buff *skb = kernel->skb;
+    struct tcp_skb_cb *tcb = bpf_rdonly_cast(skb->cb, bpf_core_type_id_kernel(struct tcp_skb_cb));
+    return tcb->tcp_gso_segs ? tcb->tcp_gso_segs : 1;
+}
+
 /* How much room the option of the next packet needs. */
 __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     struct xcp_connection *c;
@@ -40,8 +49,9 @@ __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     if (c->state != XCP_AGREED || signs(ops)) /* a key may come when the connection is open */
         return 0;
     which = parts(c, ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS || ops->skb_len > 0);
+    /* difference 5 of endpoint_robust.h */
     if (ops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS && which & XCP_PART_FORWARD &&
-        c->receiver.sum == 0 && robust_at_once(c, ops->data_segs_out))
+        robust_at_once(c, ops->data_segs_out) && (c->receiver.sum == 0 || segments_to_be(ops) > 1))
         which = XCP_PART_FORWARD;
     /* what finds no room beside SACK now gets it in endpoint_room.h */
     if (which && bpf_reserve_hdr_opt(ops, option_length(c, which), 0)) {
@@ -97,15 +107,6 @@ static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_so
         length += XCP_CLASSIC_RETURN_LENGTH;
     }
     return length;
-}
-
-/* Segments that a packet which is being sent will be cut into: TCP's own count. The packet is told
- * only when its header is complete. */
-static __always_inline __u32 segments_to_be(struct bpf_sock_ops *ops) {
-    struct bpf_sock_ops_kern *kernel = bpf_cast_to_kern_ctx(ops);
-    struct sk_buff *skb = kernel->skb;
-    struct tcp_skb_cb *tcb = bpf_rdonly_cast(skb->cb, bpf_core_type_id_kernel(struct tcp_skb_cb));
-    return tcb->tcp_gso_segs ? tcb->tcp_gso_segs : 1;
 }
 
 /* Writes the option into the packet that leaves. */

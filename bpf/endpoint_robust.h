@@ -21,7 +21,8 @@
  *      lends is sent faster, but within W.
  *   5. TCP does not pace its first ten segments, whatever the rate is. Headers say so, for
  *      difference 15 of robust.h. The same bit has another meaning in a packet that answers, so
- *      what is sent at once answers only where there is something to say.
+ *      of what is sent at once only single segments answer, and only where there is something to
+ *      say; the answer to a request may come with a later packet.
  *   6. The engine's clock is the one that segments are stamped with, so that what is sent after a
  *      round has begun is never older than the round.
  *   7. In an outage the retransmission timer is bounded by the kernel's own option (Linux 6.15;

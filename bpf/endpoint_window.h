@@ -216,7 +216,7 @@ void BPF_PROG(xcp_set_state, struct sock *sk, __u8 new_state) {
     }
     /* the kernel counts when it has told us */
     if (c && new_state == TCP_CA_Loss && c->state == XCP_AGREED && c->returns == 0 &&
-        tp->inet_conn.icsk_retransmits >= XCP_UNANSWERED)
+        c->unheard == 0 && tp->inet_conn.icsk_retransmits >= XCP_UNANSWERED)
         fall(c, XCP_FALL_SILENT);
     if (!c || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == new_state)
         return;

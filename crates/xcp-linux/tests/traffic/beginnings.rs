@@ -4,7 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
-use rustix::net::{AddressFamily, Protocol, SocketType};
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType};
+use xcp_engine::{ExtendedOption, find_options, flags, read_extended};
 use xcp_linux::endpoint::{Agreement, Ask, Give};
 use xcp_linux::router::Hook;
 use xcp_linux::sysctl;
@@ -108,6 +109,73 @@ fn routers_say_how_large_a_first_window_may_be() {
     let _endpoint = endpoint_asking(&site, Give::All, Ask::default());
     let _router = site.router_of(RATE, Hook::Any, RouterConfig::preset(Preset::Robust, RATE / 8));
     assert_eq!(first(&site, 3), [vec![10; 3], vec![10; 3]], "it does not ask");
+}
+
+/// A socket that gets a copy of every packet of TCP that comes.
+fn raw_tcp() -> OwnedFd {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let tcp = Some(rustix::net::ipproto::TCP);
+    rustix::net::socket_with(AddressFamily::INET, SocketType::RAW, flags, tcp).unwrap()
+}
+
+/// The options of what has come to it with data from this port, in order.
+fn came_with_data(raw: &OwnedFd, port: u16) -> Vec<ExtendedOption> {
+    const IP: usize = 20;
+    const TCP: usize = 20;
+    let mut packet = [0; 2000];
+    let mut options = Vec::new();
+    while let Ok((_, length)) = rustix::net::recv(raw, &mut packet, rustix::net::RecvFlags::empty())
+    {
+        let tcp = &packet[IP..length];
+        let data = usize::from(tcp[12] >> 4) * 4;
+        if tcp[..2] != port.to_be_bytes() || tcp.len() == data {
+            continue;
+        }
+        let block = &tcp[TCP..data];
+        assert!(find_options(block).extended.is_some(), "a header with all data");
+        options.extend(read_extended(block));
+    }
+    options
+}
+
+/// TCP does not pace its first ten segments, and their headers say so, also where they answer a
+/// request. Only single segments do, and where there is something to say.
+#[test]
+fn what_is_sent_at_once_says_so() {
+    const SEGMENTS: usize = 30;
+    let Some(site) = Site::new() else { return };
+    let _endpoint = endpoint_asking(&site, Give::All, Ask { robust: true, ..Ask::default() });
+    site.join_nothing();
+    let raw = site.d.run(raw_tcp).unwrap();
+    let listener = listen(&site, false);
+    let to = listener.local_addr().unwrap();
+    for (request, offloads) in [(false, true), (true, true), (true, false)] {
+        if !offloads {
+            site.cut_up_at_hosts();
+        }
+        let mut socket = site.s.run(|| TcpStream::connect(to).unwrap()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        if request {
+            other.write_all(&payload(1000)).unwrap();
+            socket.read_exact(&mut [0; 1000]).unwrap();
+        }
+        let mut data = payload(SEGMENTS * 1400);
+        socket.write_all(&data).unwrap();
+        other.read_exact(&mut data).unwrap();
+        let came = came_with_data(&raw, socket.local_addr().unwrap().port());
+        assert!(came.len() >= SEGMENTS, "{} segments", came.len());
+        let at_once = |o: &ExtendedOption| o.forward.flags & flags::OPENS != 0;
+        let answers = |o: &ExtendedOption| o.returned.flags & flags::PRESENT != 0;
+        for (n, option) in came.iter().enumerate() {
+            let told = format!("request {request}, offloads {offloads}, segment {n}: {option:?}");
+            assert_eq!(at_once(option), n < 10 && !answers(option), "{told}");
+            match n {
+                0..2 if !offloads => {} // it may, the second one with what the first had no room for
+                0..10 => assert!(!answers(option), "{told}"),
+                _ => assert!(answers(option), "{told}"),
+            }
+        }
+    }
 }
 
 /// Where a SYN has no room for that, beside the cookie of TCP Fast Open, the offer goes alone, and
