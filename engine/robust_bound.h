@@ -252,7 +252,6 @@ XCP_INLINE xcp_u64 xcp_robust_parts_of(const struct xcp_robust_sender *s) {
 /* What losses tell: differences 18 and 19. */
 XCP_PART xcp_robust_look_at_losses(struct xcp_robust_sender *s, struct xcp_robust_round *q) {
     XCP_PART_NEEDS(s && q);
-    s->missed += s->lost;
     s->came += s->lost + s->acked;
     if (s->unseen) {
         if (s->lost && !s->routed && q->waits) {

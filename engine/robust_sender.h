@@ -354,6 +354,7 @@ XCP_INLINE void xcp_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 s
 XCP_INLINE void xcp_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
     xcp_u32 of_gap = segments < s->gap ? segments : s->gap;
     s->lost += segments - of_gap;
+    s->missed += segments - of_gap; /* a timeout forgets only this round's */
     s->gap -= (xcp_u16)of_gap;
 }
 

@@ -131,8 +131,7 @@ fn an_application_that_waits_for_room_has_more_to_send() {
 
 /// A gap's packets are found lost over a quarter of a round trip where others have been overtaken
 /// before (RACK's reordering window). Taken for those of a queue, they left a robust sender with
-/// CUBIC's window at one loss in a thousand, a third of this link at best; taken for heavy loss, with
-/// a bound that takes half a minute to grow back.
+/// CUBIC's window at one loss in a thousand, a third of this link at best.
 #[test]
 fn a_short_gap_on_a_path_that_loses_some_is_no_queue() {
     let Some(run) = lab(
