@@ -127,6 +127,19 @@ static __always_inline __u32 sendable(const struct tcp_sock *tp) {
     return window < limit ? window : limit;
 }
 
+/* Twice the largest window that the peer has offered, 2^-32 packets: no answer raises ours beyond
+ * that, for the peer may lie about what routers said. */
+static __always_inline __u64 twice_the_peers(const struct tcp_sock *tp) {
+    return tp->mss_cache ? (__u64)(tp->max_window / tp->mss_cache) << 33 : ~0ULL;
+}
+
+/* What pacing becomes, bytes/s above TCP, but no more than the application wants
+ * (SO_MAX_PACING_RATE). */
+static __always_inline void pace_at(struct sock *sk, __u64 rate) {
+    __u64 most = sk->sk_max_pacing_rate;
+    sk->sk_pacing_rate = rate < most ? rate : most;
+}
+
 /* What the option of a packet has to carry. */
 static __always_inline __u32 parts(const struct xcp_connection *c, __u32 data) {
     return (data && c->sending ? XCP_PART_FORWARD : 0) | (c->receiving ? XCP_PART_RETURN : 0);

@@ -16,8 +16,10 @@
  *   4. With the robust sender the offer asks how large the first window may be (engine/opening.h),
  *      and is answered in the SYN-ACK, or by the acknowledgement of that. A SYN-ACK asks for all
  *      connections that are given XCP: whose they are by their listener's own choice is not known
- *      before they are established. Where there is no room, beside TCP Fast Open's cookie or
- *      MPTCP's options, the question is left out, then the answer, and the offer goes alone.
+ *      before they are established. The answer counts where the connection is established, and is
+ *      forgotten where that packet does not carry it: later it would be an increase. Where there is
+ *      no room, beside TCP Fast Open's cookie or MPTCP's options, the question is left out, then
+ *      the answer, and the offer goes alone.
  */
 
 /* SYNs, and SYN-ACKs, that carry the offer: a first one may have been lost. */
@@ -221,6 +223,18 @@ static __always_inline void be_told(struct bpf_sock_ops *ops, struct xcp_connect
     bpf_setsockopt(ops, SOL_TCP, TCP_BPF_IW, &packets, sizeof(packets));
 }
 
+/* The socket was connected before (connect(2), AF_UNSPEC): what is known of that path says nothing
+ * of this one. */
+static __always_inline void forget(struct xcp_connection *c, struct bpf_sock *sk) {
+    struct xcp_ask ask = c->ask;
+    __u8 others = c->others;
+    __builtin_memset(c, 0, sizeof(*c));
+    c->ask = ask;
+    c->others = others;
+    if (sk)
+        bpf_sk_storage_delete(&robust, sk);
+}
+
 /* The application connects: its SYN will carry the offer. */
 __noinline int xcp_connect(struct bpf_sock_ops *ops) {
     struct xcp_connection *c;
@@ -238,6 +252,8 @@ __noinline int xcp_connect(struct bpf_sock_ops *ops) {
     use_default(c);
     if (c->state == XCP_UNTOUCHED)
         c->others = ops->bpf_sock_ops_cb_flags & XCP_CALLBACKS;
+    else
+        forget(c, ops->sk);
     c->state = XCP_OFFERED;
     call_us(ops);
     if (!ours)

@@ -96,6 +96,8 @@ static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_so
         put_forward(c, tp, sk, count, &forward);
     if (which & XCP_PART_RETURN)
         returned = xcp_receiver_return(&c->receiver, count);
+    else if (c->receiving && !c->received) /* difference 4 of endpoint_handshake.h */
+        xcp_receiver_init(&c->receiver, c->ask.flags & XCP_ASK_CLASSIC);
     if (!(c->ask.flags & XCP_ASK_CLASSIC))
         return xcp_extended_write(out, &forward, &returned, c->ids);
     if (which & XCP_PART_FORWARD) {
@@ -190,7 +192,7 @@ __noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned, 
     struct bpf_sock *sk = ops->sk;
     struct xcp_robust_connection *r;
     struct tcp_sock *tp;
-    __u64 now = bpf_ktime_get_ns(), before, most;
+    __u64 now = bpf_ktime_get_ns(), before;
     if (!c || !sk || !returned)
         return 0;
     tp = bpf_skc_to_tcp_sock(sk);
@@ -213,8 +215,7 @@ __noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned, 
     }
     before = c->sender.cwnd;
     xcp_sender_feedback(&c->sender, now, returned, srtt_ns(c, tp), cwnd_limited(tp), count);
-    most = tp->mss_cache ? (__u64)(tp->max_window / tp->mss_cache) << 33 : ~0ULL;
-    xcp_sender_hold(&c->sender, before, most);
+    xcp_sender_hold(&c->sender, before, twice_the_peers(tp));
     return 0;
 }
 

@@ -226,6 +226,13 @@ static __always_inline __u32 robust_repairs(const struct xcp_robust_connection *
     return (__s32)(r->repaired - tp->snd_una) > 0 && (__s32)(tp->snd_nxt - r->repaired) >= 0;
 }
 
+/* Of a full packet with our option, what TCP's pacing counts: difference 4. */
+static __always_inline __u32 payload_bytes(const struct tcp_sock *tp,
+                                           const struct xcp_connection *c) {
+    __u32 option = (option_length(c, parts(c, 1)) + 3) & ~3U;
+    return tp->mss_cache > option ? tp->mss_cache - option : tp->mss_cache;
+}
+
 /* What the window and pacing become. more: as for pace() in endpoint_window.h. */
 static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_connection *c,
                                           const struct xcp_robust_connection *r, __u32 more) {
@@ -245,10 +252,10 @@ static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_
     if (base && (r->sender.ever || base >= XCP_PACED_NS) && c->packet_bytes) {
         rate = xcp_sender_rate(&r->sender.xcp, base);
         rate += (__u64)more * c->packet_bytes * XCP_NS_PER_S / base;
-        rate = rate < 1ULL << 44 ? rate * tp->mss_cache / c->packet_bytes : ~0ULL;
+        rate = rate < 1ULL << 44 ? rate * payload_bytes(tp, c) / c->packet_bytes : ~0ULL;
         rate = rate ? rate : 1;
     }
-    sk->sk_pacing_rate = rate;
+    pace_at(sk, rate);
 }
 
 /* A first window is what the SYN was answered. Returns what may be in flight, packets. */
@@ -313,6 +320,7 @@ static __always_inline void robust_heard(struct xcp_robust_connection *r, const 
     news.now = stamp_ns(tp);
     news.sent_ns = tp->rack.mstamp * 1000;
     news.limited = robust_limited(tp);
+    xcp_robust_sender_hold(&r->sender, twice_the_peers(tp));
     xcp_robust_take(r, &news);
 }
 
@@ -377,6 +385,7 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
                                  news.srtt_ns, news.sent_ns, news.segments);
     if (opening)
         return;
+    xcp_robust_sender_hold(&r->sender, twice_the_peers(tp));
     xcp_robust_take(r, &news);
     xcp_robust_acked(r, &news);
 }

@@ -58,7 +58,7 @@ static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connectio
     if (c->ask.flags & XCP_ASK_UNPACED || rtt == 0)
         return;
     if (!c->sender.marked && rtt < XCP_PACED_NS) {
-        sk->sk_pacing_rate = ~0UL;
+        pace_at(sk, ~0ULL);
         return;
     }
     /* on the wire; the kernel counts what is above TCP, 5 % less in full packets */
@@ -68,7 +68,7 @@ static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connectio
         least = XCP_RESTART_PACKETS * c->packet_bytes * XCP_NS_PER_S / rtt;
         rate = rate > least ? rate : least;
     }
-    sk->sk_pacing_rate = rate;
+    pace_at(sk, rate);
 }
 
 /* What the engine's window has become. */
@@ -126,7 +126,7 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     tp->snd_cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
     /* the last congestion control's pacing would cap ours */
-    sk->sk_pacing_rate = ~0UL;
+    pace_at(sk, ~0ULL);
     if (!(flags & XCP_ASK_UNPACED) && sk->sk_pacing_status == SK_PACING_NONE)
         sk->sk_pacing_status = SK_PACING_NEEDED;
     bound_rto(tp, c);
@@ -143,9 +143,10 @@ void BPF_PROG(xcp_release, struct sock *sk) {
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
     if (c)
         c->sending = 0;
-    if (sk->sk_pacing_status == SK_PACING_NEEDED)
+    /* the kernel paces for who has a limit of his own */
+    if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0UL)
         sk->sk_pacing_status = SK_PACING_NONE;
-    sk->sk_pacing_rate = ~0UL;
+    pace_at(sk, ~0ULL);
 }
 
 /* RFC 6298 §2.3 with samples that Karn's rule admits. */

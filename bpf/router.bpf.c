@@ -292,6 +292,7 @@ int xcp_router(struct __sk_buff *skb) {
     if (settled) {
         count(&seen, backlog);
         xcp_router_withhold(&seen.forward);
+        seen.forward.flags &= ~XCP_KEEPS; /* difference 15 of router.h */
     }
     xcp_write_back(skb, &seen,
                    BPF_CORE_READ_BITFIELD(kernel, ip_summed) == CHECKSUM_PARTIAL && !rehearsal);

@@ -281,6 +281,7 @@ struct socket {
 struct sock {
     struct sock_common __sk_common;
     unsigned long sk_pacing_rate;
+    unsigned long sk_max_pacing_rate;
     __u32 sk_pacing_status;
     struct socket *sk_socket;
 };

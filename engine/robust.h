@@ -164,14 +164,16 @@ XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward 
     xcp_u64 x;
     r->now.all += of->bytes;
     r->now.xcp += of->bytes;
-    r->now.packets += of->segments;
     r->now.found += r->waiting * of->segments;
     r->now.loose += h->flags & XCP_KEEPS ? 0 : of->bytes;
     r->now.at_once += h->flags & XCP_OPENS && p->known ? of->bytes : 0;
     if (of->bytes > r->largest)
         r->largest = of->bytes;
-    if (!p->known || r->now.x >> XCP_ROBUST_FULL)
+    if (!p->known || r->now.x >> XCP_ROBUST_FULL) {
+        r->now.others += of->segments;
         return;
+    }
+    r->now.packets += of->segments;
     x = of->x * of->segments;
     x = x < 1ULL << XCP_ROBUST_FULL ? x : 1ULL << XCP_ROBUST_FULL;
     r->now.x += x;

@@ -29,6 +29,9 @@
 XCP_PART xcp_robust_first(struct xcp_robust *r, xcp_u64 now, xcp_u64 asked, xcp_u64 *rate) {
     xcp_u64 most, drained, left;
     XCP_PART_NEEDS(r && rate);
+    /* not before the last one: another processor may have looked at its clock earlier */
+    if (!xcp_passed(now, r->begun_ns, 0))
+        now = r->begun_ns;
     drained = xcp_robust_carries(r->capacity, now - r->begun_ns) >> 1;
     r->begun -= r->begun < drained ? r->begun : drained;
     r->begun_ns = now;

@@ -19,8 +19,9 @@
  *      too much.
  *   2. A decrease leaves no gap: nobody waits until in flight is below W.
  *   3. Feedback without a router's mark counts for nothing, nor does that of packets sent before
- *      the last timeout. No increase goes beyond eight times what the last round delivered. What a
- *      router on the same host lends (bpf/endpoint_start.h) is W's at once.
+ *      the last timeout. No increase goes beyond eight times what the last round delivered, once
+ *      there was one; nor, where that is known, beyond twice what the peer takes. What a router on
+ *      the same host lends (bpf/endpoint_start.h) is W's at once.
  *   4. A bound B on what is in flight, in packets of the RTT there is. FREE: none. Three rounds
  *      running in which even the least RTT is tau longer than base, while the routers took next to
  *      nothing away, are a queue that no router governs: B becomes what was delivered in a base RTT
@@ -280,6 +281,19 @@ XCP_INLINE xcp_u64 xcp_robust_in_time(const struct xcp_robust_sender *s, xcp_u64
     return took_ns > most && s->base_ns ? xcp_robust_times(increase, most, took_ns) : increase;
 }
 
+/* What feedback came to before, and now that a window of before is one of after. Claims of a
+ * receiver that lies do not run over, for that would look as if routers took. */
+XCP_INLINE xcp_s64 xcp_robust_also(xcp_s64 fb, xcp_u64 before, xcp_u64 after) {
+    const xcp_s64 most = XCP_ROBUST_WINDOW_MOST >> 4;
+    fb += (xcp_s64)xcp_robust_less(after, most) - (xcp_s64)xcp_robust_less(before, most);
+    return fb < -most ? -most : fb < most ? fb : most;
+}
+
+/* W grows no further than this in this round, 2^-32 packets: what the peer takes is known. */
+XCP_INLINE void xcp_robust_sender_hold(struct xcp_robust_sender *s, xcp_u64 most) {
+    s->cap = xcp_robust_less(s->cap, most);
+}
+
 /* A return header came back, for a packet sent at sent_ns. */
 XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,
                                          const struct xcp_return *h, xcp_u32 limited,
@@ -309,11 +323,11 @@ XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 no
         w = s->explicit_window;
         if (after > before) {
             w = xcp_robust_less(w + (after - before), xcp_robust_more(w, s->cap));
-            s->added += after - before;
+            s->added = xcp_robust_less(s->added + (after - before), XCP_ROBUST_WINDOW_MOST);
         } else {
             w = w > before - after ? w - (before - after) : 0;
         }
-        s->fb += (xcp_s64)(after - before);
+        s->fb = xcp_robust_also(s->fb, before, after);
         s->explicit_window =
             xcp_robust_more(xcp_robust_less(w, XCP_ROBUST_WINDOW_MOST), xcp_robust_lowest(s));
     }

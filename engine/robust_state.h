@@ -34,8 +34,8 @@ struct xcp_robust_sums {
     xcp_u64 at_once; /* of these the ones that were sent at once: difference 15 */
     xcp_u64 tcp;
     xcp_u64 here;    /* of flows limited here */
-    xcp_u64 packets; /* with a header */
-    xcp_u64 others;  /* packets without */
+    xcp_u64 packets; /* whose header says how far apart its flow's are */
+    xcp_u64 others;  /* all others */
     xcp_u64 x;
     xcp_u64 x_here;
     xcp_u64 x_unknown; /* of flows that name no link */

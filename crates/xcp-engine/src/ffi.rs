@@ -536,6 +536,7 @@ unsafe extern "C" {
     );
     pub fn xcp_shim_robust_sender_lost(s: *mut [u64; ROBUST_SENDER_WORDS], segments: u32);
     pub fn xcp_shim_robust_sender_lent(s: *mut [u64; ROBUST_SENDER_WORDS], now: u64, packets: u32);
+    pub fn xcp_shim_robust_sender_hold(s: *mut [u64; ROBUST_SENDER_WORDS], packets: u32);
     pub fn xcp_shim_robust_sender_timeout(s: *mut [u64; ROBUST_SENDER_WORDS], now: u64);
     pub fn xcp_shim_robust_sender_patience(s: *const [u64; ROBUST_SENDER_WORDS]) -> u64;
     pub fn xcp_shim_robust_sender_limit(s: *const [u64; ROBUST_SENDER_WORDS]) -> u32;

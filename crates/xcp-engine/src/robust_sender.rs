@@ -245,6 +245,13 @@ impl RobustSender {
         unsafe { ffi::xcp_shim_robust_sender_lent(&mut *self.0, now_ns, packets) }
     }
 
+    /// No answer of this round raises W beyond so many packets, whatever it says: what the peer
+    /// takes is known.
+    pub fn hold(&mut self, packets: u32) {
+        // SAFETY: as in `limit`.
+        unsafe { ffi::xcp_shim_robust_sender_hold(&mut *self.0, packets) }
+    }
+
     /// The retransmission timer expired.
     pub fn on_timeout(&mut self, now_ns: u64) {
         // SAFETY: as in `limit`.

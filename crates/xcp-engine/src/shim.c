@@ -508,6 +508,10 @@ void xcp_shim_robust_sender_lent(struct xcp_robust_sender *s, xcp_u64 now, xcp_u
     xcp_robust_sender_lent(s, now, packets);
 }
 
+void xcp_shim_robust_sender_hold(struct xcp_robust_sender *s, xcp_u32 packets) {
+    xcp_robust_sender_hold(s, (xcp_u64)packets << 32);
+}
+
 void xcp_shim_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now) {
     xcp_robust_sender_timeout(s, now);
 }

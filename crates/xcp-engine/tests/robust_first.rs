@@ -116,6 +116,41 @@ fn a_flood_of_syns_takes_nothing() {
     assert!(later > 9.9, "{later}");
 }
 
+/// Processors read their clocks before they wait for each other, so a SYN may be a little older than
+/// the one before: that is no time in which a link has emptied.
+#[test]
+fn a_clock_that_is_behind_gives_nothing_back() {
+    let (mut r, now) = served(10);
+    for _ in 0..100 {
+        opens(&mut r, now + 1000, 10);
+    }
+    let windows: Vec<f64> =
+        [500, 1000, 600, 1001].map(|t| begins(&opens(&mut r, now + t, 10), RTT, 10)).to_vec();
+    assert!(windows.iter().all(|w| (w - 1.0).abs() < 0.01), "{windows:?}");
+}
+
+/// How far apart the packets of a flow are says how long parts are, where windows are small. What
+/// says nothing of that, such as a SYN, does not count.
+#[test]
+fn syns_do_not_shorten_parts() {
+    let after = |syns: u32| {
+        let mut r =
+            RobustRouter::new(&RouterConfig::preset(Preset::Robust, C), 0, 7).expect("valid");
+        let mut now = 0;
+        while now < S {
+            let mut h = ForwardHeader::encode(WireFormat::Extended, RTT, 1.0, 0.0);
+            h.flags |= flags::KEEPS;
+            r.arrival(now, SIZE, &h, 0);
+            r.departure(now, SIZE, &mut h, 0);
+            (0..syns).for_each(|_| drop(opens(&mut r, now, 10)));
+            now += u64::from(SIZE + syns * SYN) * S / C;
+        }
+        r.state().control_interval_s
+    };
+    let (calm, flooded) = (after(0), after(4));
+    assert!(calm > 0.07 && (flooded - calm).abs() < 0.01, "{calm} {flooded}");
+}
+
 /// Of several routers the tightest counts.
 #[test]
 fn the_narrowest_link_says() {

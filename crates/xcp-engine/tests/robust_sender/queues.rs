@@ -23,6 +23,31 @@ fn a_queue_that_no_router_governs_binds() {
     assert_eq!(governed.bound, Bound::Free, "{governed:?}");
 }
 
+/// A receiver that claims as much as the format can say, in one answer for sixteen segments, does
+/// not have its own queue taken for one from which routers take. Where what the peer takes is known,
+/// no claim raises W beyond that, the first one included.
+#[test]
+fn what_a_receiver_makes_up_hides_no_queue() {
+    let mut sender = RobustSender::new(SIZE, 40, None);
+    let (mut now, most) = (S, 400);
+    let claim = ReturnHeader { feedback: 0x7fff, ..answer(0.0) };
+    for n in 0..8u64 {
+        let (sent, rtt) = (now, (100 + 40 * n) * MS);
+        now += rtt;
+        for _ in 0..20 {
+            sender.sample(Some(rtt), rtt, sent, 2);
+            sender.hold(most);
+            sender.feedback(now, &claim, true, sent, 16);
+            assert!(sender.window() <= f64::from(most), "round {n}: {}", sender.window());
+            sender.acked(now, 1, true, sent);
+            now += 1;
+        }
+    }
+    let state = sender.state();
+    assert_eq!(state.bound, Bound::Delay, "{state:?}");
+    assert!(state.window < 40.0, "{state:?}");
+}
+
 /// Difference 16: a queue that runs full and empty in turn binds, though each round has a short RTT.
 #[test]
 fn a_queue_that_comes_and_goes_binds() {

@@ -282,6 +282,9 @@ impl Host {
         let before = frame.clone();
         if empty {
             Router::withhold(&mut header);
+            if matches!(self.law, Law::Draft(_)) {
+                header.flags &= !flags::KEEPS;
+            }
         } else {
             let asked = header.feedback;
             match &mut self.law {

@@ -3,15 +3,19 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType};
-use xcp_engine::{ExtendedOption, find_options, flags, read_extended};
+use xcp_engine::{ExtendedOption, Preset, RouterConfig, find_options, flags, read_extended};
 use xcp_linux::endpoint::{Agreement, Ask, Give};
 use xcp_linux::router::Hook;
 use xcp_linux::sysctl;
 
 use crate::site::{Site, endpoint_asking};
 use crate::{listen, payload};
+
+const RATE: u64 = 20_000_000;
 
 /// `tcpi_options` and `tcpi_snd_cwnd` (include/uapi/linux/tcp.h).
 const OPTIONS: usize = 5;
@@ -84,8 +88,6 @@ fn first(site: &Site, connections: usize) -> [Vec<u32>; 2] {
 /// there is none, or of another law, or the other sender, ten packets are the first window.
 #[test]
 fn routers_say_how_large_a_first_window_may_be() {
-    use xcp_engine::{Preset, RouterConfig};
-    const RATE: u64 = 20_000_000;
     let Some(site) = Site::new() else { return };
     let robust = Ask { robust: true, ..Ask::default() };
     {
@@ -176,6 +178,38 @@ fn what_is_sent_at_once_says_so() {
             }
         }
     }
+}
+
+/// What a router answered the server's SYN-ACK goes back with what completes the handshake, or not at
+/// all: later it would be an increase, by all that the link carries. Who keeps that acknowledgement
+/// back and sends a request of several segments has no room for it there.
+#[test]
+fn an_answer_that_comes_late_is_none() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint_asking(&site, Give::All, Ask { robust: true, ..Ask::default() });
+    let law = RouterConfig::preset(Preset::Robust, RATE / 8);
+    let _back = site.router_back_of(RATE, law);
+    let listener = listen(&site, false);
+    let to = listener.local_addr().unwrap();
+    let socket = site.s.run(|| unconnected(to)).unwrap();
+    set_option(&socket, libc::TCP_QUICKACK, 0);
+    site.s.run(|| rustix::net::connect(&socket, &to).unwrap()).unwrap();
+    let mut socket = TcpStream::from(socket);
+    socket.write_all(&payload(4200)).unwrap();
+    let (mut other, _) = listener.accept().unwrap();
+    other.read_exact(&mut [0; 4200]).unwrap();
+    other.write_all(&payload(10)).unwrap();
+    socket.read_exact(&mut [0; 10]).unwrap();
+    let begun = Instant::now();
+    let heard = loop {
+        let server = endpoint.connection(other.as_fd()).unwrap().unwrap();
+        if server.returns > 0 {
+            break server;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5), "it is not answered: {server:?}");
+        thread::sleep(Duration::from_millis(5));
+    };
+    assert!(heard.feedback_sum.abs() < RATE as f64 / 10.0, "{heard:?}");
 }
 
 /// Where a SYN has no room for that, beside the cookie of TCP Fast Open, the offer goes alone, and
