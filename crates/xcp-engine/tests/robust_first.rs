@@ -142,7 +142,9 @@ fn syns_do_not_shorten_parts() {
             h.flags |= flags::KEEPS;
             r.arrival(now, SIZE, &h, 0);
             r.departure(now, SIZE, &mut h, 0);
-            (0..syns).for_each(|_| drop(opens(&mut r, now, 10)));
+            for _ in 0..syns {
+                opens(&mut r, now, 10);
+            }
             now += u64::from(SIZE + syns * SYN) * S / C;
         }
         r.state().control_interval_s

@@ -309,7 +309,7 @@ fn from_flow_summary(flow: &FlowSummary, number: Number) -> Option<Option<f64>> 
 fn samples(series: &Series, period: Period) -> Vec<Sample> {
     let mut start = 0;
     let mut result = Vec::new();
-    for (&end, &value) in series.times.iter().zip(&series.values) {
+    for (&end, value) in series.times.iter().zip(series.values.iter()) {
         if period.from < end && end <= period.to && !value.is_nan() {
             result.push(Sample { end, seconds: seconds(end - start), value });
         }

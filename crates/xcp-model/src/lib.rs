@@ -37,10 +37,12 @@ pub mod run;
 pub mod sizes;
 pub mod spread;
 pub mod steps;
+mod values;
 
 pub use advice::advice;
 pub use cost::packet_hops;
 pub use expect::{Multiple, Verdict, evaluate, evaluate_variants, over_seeds};
 pub use metric::check as check_metric;
 pub use model::*;
+pub use values::Values;
 pub use xcp_law::units;

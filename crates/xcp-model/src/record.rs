@@ -13,6 +13,7 @@ use crate::run::{
 use crate::spread::{Percentiles, Spread};
 use crate::steps::Steps;
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
+use crate::values::Values;
 
 /// No time: what never happens.
 const NEVER: Nanos = Nanos::MAX;
@@ -165,7 +166,7 @@ struct LinkRecord {
     interval_max: u64,
     measured_max: u64,
     waits: Option<Percentiles>,
-    columns: Vec<(Quantity, Vec<f64>)>,
+    columns: Vec<(Quantity, Values)>,
 }
 
 /// A link's counters at some time.
@@ -186,7 +187,7 @@ struct FlowRecord {
 #[derive(Debug, Default)]
 struct FlowSeries {
     last: Totals,
-    columns: Vec<(Quantity, Vec<f64>)>,
+    columns: Vec<(Quantity, Values)>,
 }
 
 impl<'s> Recorder<'s> {
@@ -249,16 +250,16 @@ impl<'s> Recorder<'s> {
     }
 
     /// The series of link directions so far, by name; none if none are kept.
-    pub fn link_series(&self) -> impl Iterator<Item = (&str, Quantity, &[f64])> {
+    pub fn link_series(&self) -> impl Iterator<Item = (&str, Quantity, &Values)> {
         self.links.iter().flat_map(|link| {
-            link.columns.iter().map(|(quantity, values)| (&link.name[..], *quantity, &values[..]))
+            link.columns.iter().map(|(quantity, values)| (&link.name[..], *quantity, values))
         })
     }
 
     /// The series of flows so far, by their numbers in the scenario; none if none are kept.
-    pub fn flow_series(&self) -> impl Iterator<Item = (usize, Quantity, &[f64])> {
+    pub fn flow_series(&self) -> impl Iterator<Item = (usize, Quantity, &Values)> {
         self.series.iter().enumerate().flat_map(|(number, flow)| {
-            flow.columns.iter().map(move |(quantity, values)| (number, *quantity, &values[..]))
+            flow.columns.iter().map(move |(quantity, values)| (number, *quantity, values))
         })
     }
 
@@ -283,11 +284,10 @@ impl<'s> Recorder<'s> {
     /// A sampling interval ends.
     fn tick(&mut self, now: Nanos, gauges: &mut impl Gauges) {
         self.times.push(now);
-        let samples = (self.scenario.duration / self.interval) as usize;
         for (number, record) in self.links.iter_mut().enumerate() {
             record.collect_max(gauges.take_queue_max(number, now), self.phase);
             if self.recording {
-                record.sample(number, now, samples, gauges);
+                record.sample(number, now, gauges);
             }
             record.interval_max = gauges.link(number, now).queue;
         }
@@ -302,7 +302,7 @@ impl<'s> Recorder<'s> {
         }
         for (number, (series, spec)) in self.series.iter_mut().zip(specs).enumerate() {
             let flow = &gauges.flow(number);
-            series.sample(now, self.interval, samples, flow, end(spec, flow));
+            series.sample(now, self.interval, flow, end(spec, flow));
         }
     }
 
@@ -395,13 +395,11 @@ impl<'s> Recorder<'s> {
             notes: advice(scenario),
         };
         let times = Arc::new(self.times);
-        let series = |subject: Subject, columns: Vec<(Quantity, Vec<f64>)>| {
+        let series = |subject: Subject, columns: Vec<(Quantity, Values)>| {
             let times = times.clone();
-            columns.into_iter().map(move |(quantity, values)| Series {
-                subject: subject.clone(),
-                quantity,
-                times: times.clone(),
-                values,
+            columns.into_iter().map(move |(quantity, mut values)| {
+                values.shrink_to_fit();
+                Series { subject: subject.clone(), quantity, times: times.clone(), values }
             })
         };
         let of_links =
@@ -454,13 +452,7 @@ impl LinkRecord {
         }
     }
 
-    fn sample(
-        &mut self,
-        number: DirectionId,
-        now: Nanos,
-        samples: usize,
-        gauges: &mut impl Gauges,
-    ) {
+    fn sample(&mut self, number: DirectionId, now: Nanos, gauges: &mut impl Gauges) {
         let mark = LinkMark { at: now, counts: gauges.link(number, now) };
         let last = std::mem::replace(&mut self.last, mark);
         let length = now - last.at;
@@ -480,7 +472,7 @@ impl LinkRecord {
             (Quantity::Lost, (counts.lost - last.lost) as f64),
         ];
         let router = gauges.router(number, now);
-        append(&mut self.columns, samples, row.into_iter().chain(router.into_iter().flatten()));
+        append(&mut self.columns, row.into_iter().chain(router.into_iter().flatten()));
     }
 
     fn summary(&self) -> LinkSummary {
@@ -544,16 +536,8 @@ impl FlowRecord {
 }
 
 impl FlowSeries {
-    /// A sampling interval ends at `now`, of `samples` in the whole run; the flow has nothing more
-    /// to send from `end` on.
-    fn sample(
-        &mut self,
-        now: Nanos,
-        interval: Nanos,
-        samples: usize,
-        flow: &impl FlowGauge,
-        end: Nanos,
-    ) {
+    /// A sampling interval ends at `now`; the flow has nothing more to send from `end` on.
+    fn sample(&mut self, now: Nanos, interval: Nanos, flow: &impl FlowGauge, end: Nanos) {
         let totals = flow.totals();
         let last = std::mem::replace(&mut self.last, totals);
         // A flow that was over when the interval began has no window and no round trips any more.
@@ -565,7 +549,7 @@ impl FlowSeries {
             (Quantity::Srtt, shown(flow.srtt_seconds())),
             (Quantity::Retransmits, (totals.retransmits - last.retransmits) as f64),
         ];
-        append(&mut self.columns, samples, row);
+        append(&mut self.columns, row);
     }
 }
 
@@ -588,15 +572,11 @@ fn rate_bps(bytes: u64, length: Nanos) -> f64 {
     if length == 0 { 0.0 } else { bytes as f64 * 8.0 * (NANOS_PER_SEC as f64 / length as f64) }
 }
 
-/// Adds a value to each column; when they are new, makes them of the length they will have.
-fn append(
-    columns: &mut Vec<(Quantity, Vec<f64>)>,
-    samples: usize,
-    row: impl IntoIterator<Item = (Quantity, f64)>,
-) {
+/// Adds a value to each column; the first row makes them.
+fn append(columns: &mut Vec<(Quantity, Values)>, row: impl IntoIterator<Item = (Quantity, f64)>) {
     if columns.is_empty() {
         columns.extend(row.into_iter().map(|(quantity, value)| {
-            let mut column = Vec::with_capacity(samples);
+            let mut column = Values::default();
             column.push(value);
             (quantity, column)
         }));

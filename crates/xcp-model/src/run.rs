@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::name::FlowName;
 use crate::spread::Percentiles;
 use crate::units::Nanos;
+use crate::values::Values;
 
 /// The result of one scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,7 +189,7 @@ pub struct Series {
     /// Ends of the sampling intervals; shared by the series of a run.
     pub times: Arc<Vec<Nanos>>,
     /// One value per time; NaN where there is none.
-    pub values: Vec<f64>,
+    pub values: Values,
 }
 
 /// What a series describes.

@@ -255,9 +255,7 @@ pub fn write(
         };
         for (i, &time) in longest.times.iter().enumerate() {
             let value = |series: &Option<&Series>| {
-                series
-                    .and_then(|s: &Series| s.values.get(i))
-                    .map_or(Cell::Missing, |&value| Cell::Number(value))
+                series.and_then(|s: &Series| s.values.get(i)).map_or(Cell::Missing, Cell::Number)
             };
             table.row(
                 [Cell::Number(time as f64 / 1e9), Cell::Text(name)]

@@ -124,7 +124,7 @@ mod tests {
             let times = Arc::new((1..=4).map(|i| i * step).collect::<Vec<_>>());
             let mut all = Vec::new();
             for (i, values) in values.iter().enumerate() {
-                let values: Vec<f64> = values.iter().map(|v| v.unwrap_or(f64::NAN)).collect();
+                let values: xcp_model::Values = values.iter().map(|v| v.unwrap_or(f64::NAN)).collect();
                 // One with nothing in it is not written as such.
                 if values.iter().all(|v| v.is_nan()) {
                     continue;

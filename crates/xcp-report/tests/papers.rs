@@ -260,8 +260,8 @@ fn charts_can_be_saved(browser: &mut Browser, text: &str) {
     let measured: Vec<(f32, f32)> = series
         .times
         .iter()
-        .zip(&series.values)
-        .map(|(t, v)| ((*t as f64 / 1e9) as f32, *v as f32))
+        .zip(series.values.iter())
+        .map(|(t, v)| ((*t as f64 / 1e9) as f32, v as f32))
         .collect();
     assert!(drawn.iter().all(|point| measured.contains(point)));
 

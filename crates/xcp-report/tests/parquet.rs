@@ -36,7 +36,7 @@ fn values_read_back() {
     }
     assert_eq!(names.len(), 3 * 600);
     let second = run.find(&Subject::Flow("flow-2".into()), Quantity::Cwnd).unwrap();
-    assert_eq!(cwnds[600..1200], second.values[..]);
+    assert_eq!(cwnds[600..1200], second.values.to_vec());
     assert!(names[600..1200].iter().all(|n| n == "flow-2"));
 }
 

@@ -246,7 +246,9 @@ fn json_has_every_number_under_the_name_of_the_tables() {
 #[test]
 fn csv_holds_every_value_exactly() {
     let mut run = run(Manner::Xcp, 2);
-    run.series[0].values[7] = f64::NAN;
+    let mut values = run.series[0].values.to_vec();
+    values[7] = f64::NAN;
+    run.series[0].values = values.into();
     let mut text = Vec::new();
     csv::write(&run, Kind::Links, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
@@ -258,10 +260,10 @@ fn csv_holds_every_value_exactly() {
     assert_eq!(rows[7][2], "", "a missing value is an empty field");
     let series = run.find(&Subject::Link("bottleneck".into()), Quantity::Phi).unwrap();
     let column = heading.iter().position(|h| *h == "phi_bps").unwrap();
-    for (row, (time, value)) in rows.iter().zip(series.times.iter().zip(&series.values)) {
+    for (row, (time, value)) in rows.iter().zip(series.times.iter().zip(series.values.iter())) {
         assert_eq!(row[0].parse::<f64>().unwrap(), *time as f64 / 1e9);
         assert_eq!(row[1], "bottleneck");
-        assert_eq!(row[column].parse::<f64>().unwrap(), *value);
+        assert_eq!(row[column].parse::<f64>().unwrap(), value);
     }
     let mut flows = Vec::new();
     csv::write(&run, Kind::Flows, &mut flows).unwrap();

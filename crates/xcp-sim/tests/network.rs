@@ -369,8 +369,8 @@ fn random_loss_takes_its_share_and_blackouts_everything() {
     let heard_in_the_dark = goodput
         .times
         .iter()
-        .zip(&goodput.values)
-        .any(|(&t, &v)| (2_030_000_000..4_000_000_000).contains(&t) && v > 0.0);
+        .zip(goodput.values.iter())
+        .any(|(&t, v)| (2_030_000_000..4_000_000_000).contains(&t) && v > 0.0);
     assert!(!heard_in_the_dark);
 }
 
@@ -440,9 +440,9 @@ fn a_window_ends_with_its_flow() {
     let values = |from: u64, to: u64| {
         cwnd.times
             .iter()
-            .zip(&cwnd.values)
+            .zip(cwnd.values.iter())
             .filter(move |(t, _)| (from..to).contains(*t))
-            .map(|(_, v)| *v)
+            .map(|(_, v)| v)
     };
     let sent: Vec<f64> = values(0, 2_050_000_000).collect();
     assert_eq!(sent.len(), 20);

@@ -301,7 +301,7 @@ handshake      = false
         let long = run
             .find(&xcp_model::run::Subject::Flow("long".into()), xcp_model::run::Quantity::Goodput)
             .unwrap();
-        let late = &long.values[long.values.len() / 2..];
+        let late = &long.values.to_vec()[long.values.len() / 2..];
         let mean = late.iter().sum::<f64>() / late.len() as f64;
         let deviation = (late.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / late.len() as f64)
             .sqrt()

@@ -48,10 +48,11 @@ impl Page for Streaming {
         }
         self.last = time;
         let times: Vec<f64> = recorder.times().iter().map(|&t| seconds(t)).collect();
+        let series: Vec<_> = so_far(scenario, recorder).collect();
         let text = json!({
             "now": seconds(now),
             "times": [times.as_ptr() as usize, times.len()],
-            "series": series_places(so_far(scenario, recorder)),
+            "series": series_places(&series),
         })
         .to_string();
         partial(text.as_ptr(), text.len());

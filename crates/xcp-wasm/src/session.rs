@@ -48,7 +48,7 @@ const FLOWS: usize = 8;
 /// What is kept from request to request.
 #[derive(Debug, Default)]
 pub struct Session {
-    last: Option<(Run, Trace, Vec<f64>)>,
+    last: Option<(Run, Trace, Vec<f64>, Vec<PageSeries>)>,
 }
 
 /// Where an array lies.
@@ -56,22 +56,23 @@ fn place<T>(values: &[T]) -> Value {
     json!([values.as_ptr() as usize, values.len()])
 }
 
+/// A series as a page reads it: one number beside the other.
+pub type PageSeries = (Subject, Quantity, Vec<f64>);
+
 /// Series as a page gets them: whose, which and where.
-pub(crate) fn series_places<'a>(
-    series: impl Iterator<Item = (Subject, Quantity, &'a [f64])>,
-) -> Vec<Value> {
-    let place = |(subject, quantity, values): (Subject, Quantity, &[f64])| match subject {
+pub(crate) fn series_places(series: &[PageSeries]) -> Vec<Value> {
+    let place = |(subject, quantity, values): &PageSeries| match subject {
         Subject::Link(name) => json!(["link", name, quantity.column(), place(values)]),
         Subject::Flow(name) => json!(["flow", name, quantity.column(), place(values)]),
     };
-    series.map(place).collect()
+    series.iter().map(place).collect()
 }
 
 /// The series of a recorder that a page gets.
 pub fn so_far<'a>(
     scenario: &'a Scenario,
     recorder: &'a Recorder<'_>,
-) -> impl Iterator<Item = (Subject, Quantity, &'a [f64])> {
+) -> impl Iterator<Item = PageSeries> + 'a {
     let series = recorder.link_series().map(|(name, q, v)| (Subject::Link(name.into()), q, v));
     let flows = recorder.flow_series().take_while(|(number, ..)| *number < FLOWS);
     let name = |number: usize| Subject::Flow(scenario.flows[number].name().to_string());
@@ -79,6 +80,7 @@ pub fn so_far<'a>(
     series
         .filter(move |(subject, ..)| matches!(subject, Subject::Link(name) if shown.contains(name)))
         .chain(flows.map(move |(number, q, v)| (name(number), q, v)))
+        .map(|(subject, quantity, values)| (subject, quantity, values.to_vec()))
 }
 
 fn shown_links(scenario: &Scenario) -> Vec<String> {
@@ -159,18 +161,19 @@ impl Session {
         let shown = shown_links(&scenario);
         let flows: Vec<String> =
             scenario.flows.iter().take(FLOWS).map(|f| f.name().to_string()).collect();
-        let (run, trace, times) = self.last.insert((run, trace, times));
         let series = run.series.iter().filter(|series| match &series.subject {
             Subject::Link(name) => shown.contains(name),
             Subject::Flow(name) => flows.contains(name),
         });
+        let series = series.map(|s| (s.subject.clone(), s.quantity, s.values.to_vec())).collect();
+        let (run, trace, times, series) = self.last.insert((run, trace, times, series));
         json!({
             "ok": true,
             // The very text that `xcpnet run --json` prints.
             "json": serde_json::to_string(&Told::from(&run.summary)).unwrap_or_default(),
             "completed": seconds(run.completed),
             "times": place(times),
-            "series": series_places(series.map(|s| (s.subject.clone(), s.quantity, &s.values[..]))),
+            "series": series_places(series),
             "packets": packets.then(|| json!({
                 "oneIn": trace.one_in,
                 "directions": shown,

@@ -9,10 +9,10 @@ use crate::lab;
 fn median(run: &Run, subject: &Subject, quantity: Quantity, from: u64, to: u64) -> f64 {
     let series = run.find(subject, quantity).unwrap();
     let seconds = |t: u64| t * 1_000_000_000;
-    let within = series.times.iter().zip(&series.values);
+    let within = series.times.iter().zip(series.values.iter());
     let mut values: Vec<f64> = within
         .filter(|(time, value)| **time > seconds(from) && **time <= seconds(to) && !value.is_nan())
-        .map(|(_, value)| *value)
+        .map(|(_, value)| value)
         .collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

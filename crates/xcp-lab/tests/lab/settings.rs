@@ -64,9 +64,9 @@ fn a_flow_stops_when_it_is_told_to() {
     let after: Vec<f64> = last
         .times
         .iter()
-        .zip(&last.values)
+        .zip(last.values.iter())
         .filter(|(t, _)| **t > 1_500_000_000)
-        .map(|(_, v)| *v)
+        .map(|(_, v)| v)
         .collect();
     assert!(!after.is_empty() && after.iter().all(|&v| v == 0.0), "{after:?}");
     assert!(flow(&run, "f").goodput > 1e6);

@@ -161,8 +161,9 @@ fn spread(curves: &[Vec<f64>]) -> [Vec<f64>; 5] {
 
 /// A curve in groups of `bucket` samples.
 fn shrunk(series: &Series, bucket: usize) -> Vec<f64> {
+    let values = series.values.to_vec();
     if bucket == 1 {
-        return series.values.clone();
+        return values;
     }
     let of = |group: &[f64]| {
         let there = || group.iter().copied().filter(|v| v.is_finite());
@@ -176,7 +177,7 @@ fn shrunk(series: &Series, bucket: usize) -> Vec<f64> {
             _ => there().sum::<f64>() / count as f64,
         }
     };
-    series.values.chunks(bucket).map(of).collect()
+    values.chunks(bucket).map(of).collect()
 }
 
 fn floats(values: &[f64]) -> Value {
@@ -226,7 +227,7 @@ mod tests {
             subject: Subject::Link("l".into()),
             quantity,
             times: Arc::new((1..=values.len() as u64).collect()),
-            values: values.to_vec(),
+            values: values.to_vec().into(),
         };
         let values = [1.0, 2.0, f64::NAN, 4.0, 9.0];
         assert_eq!(shrunk(&series(Quantity::Drops, &values), 2), [3.0, 4.0, 9.0]);

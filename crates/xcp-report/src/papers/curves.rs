@@ -202,7 +202,7 @@ impl Content<'_> {
         let points = |subject: &Subject| -> Vec<(f64, f64)> {
             let series = run.find(subject, row.quantity);
             series.map_or_else(Vec::new, |s| {
-                s.times.iter().map(|t| *t as f64 / 1e9).zip(s.values.iter().copied()).collect()
+                s.times.iter().map(|t| *t as f64 / 1e9).zip(s.values.iter()).collect()
             })
         };
         let mut curves: Vec<Curve> = Vec::new();

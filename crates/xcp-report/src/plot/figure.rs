@@ -280,8 +280,8 @@ fn points(run: &Run, subject: &Subject, quantity: Quantity) -> Vec<(f64, f64)> {
     series
         .times
         .iter()
-        .zip(&series.values)
-        .map(|(&time, &value)| (time as f64 / 1e9, value))
+        .zip(series.values.iter())
+        .map(|(&time, value)| (time as f64 / 1e9, value))
         .collect()
 }
 

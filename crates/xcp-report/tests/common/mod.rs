@@ -109,7 +109,14 @@ pub fn run(manner: Manner, flows: usize) -> Run {
     }
     let mean = |values: &[f64]| values[200..].iter().sum::<f64>() / 400.0;
     let of = |subject: Subject, q| {
-        mean(&series.iter().find(|s| s.quantity == q && s.subject == subject).unwrap().values)
+        mean(
+            &series
+                .iter()
+                .find(|s| s.quantity == q && s.subject == subject)
+                .unwrap()
+                .values
+                .to_vec(),
+        )
     };
     let link = || Subject::Link("bottleneck".into());
     let drops = 400.0 * of(link(), Quantity::Drops);

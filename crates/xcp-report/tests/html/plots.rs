@@ -28,8 +28,8 @@ fn assert_same(drawn: &[f64], expected: &[f64], what: &str) {
     }
 }
 
-pub fn values(run: &Run, subject: Subject, quantity: Quantity) -> &[f64] {
-    &run.find(&subject, quantity).unwrap().values
+pub fn values(run: &Run, subject: Subject, quantity: Quantity) -> Vec<f64> {
+    run.find(&subject, quantity).unwrap().values.to_vec()
 }
 
 pub fn plots_hold_the_numbers(browser: &mut Browser, runs: &[Run]) {
@@ -50,7 +50,7 @@ pub fn plots_hold_the_numbers(browser: &mut Browser, runs: &[Run]) {
             assert_eq!(drawn[0], times, "{row}");
             assert_eq!(drawn.len(), 1 + quantities.len(), "{row}");
             for (curve, &quantity) in drawn[1..].iter().zip(quantities) {
-                assert_same(curve, values(run, link(), quantity), row);
+                assert_same(curve, &values(run, link(), quantity), row);
             }
         }
         for (row, quantity) in [("goodput", Quantity::Goodput), ("cwnd", Quantity::Cwnd)] {
@@ -89,7 +89,7 @@ pub fn plots_hold_the_numbers(browser: &mut Browser, runs: &[Run]) {
             for (k, curve) in drawn[1..].iter().enumerate() {
                 assert_same(
                     curve,
-                    values(run, Subject::Flow(format!("flow-{}", k + 1)), quantity),
+                    &values(run, Subject::Flow(format!("flow-{}", k + 1)), quantity),
                     row,
                 );
             }
@@ -100,10 +100,10 @@ pub fn plots_hold_the_numbers(browser: &mut Browser, runs: &[Run]) {
         { const d = document.getElementById('more'); d.addEventListener('toggle', () => setTimeout(() => done(0))); d.open = true; })");
     assert_same(
         &drawn(browser, "srtt", 1)[2],
-        values(&runs[1], Subject::Flow("flow-2".into()), Quantity::Srtt),
+        &values(&runs[1], Subject::Flow("flow-2".into()), Quantity::Srtt),
         "srtt",
     );
-    assert_same(&drawn(browser, "phi", 0)[1], values(&runs[0], link(), Quantity::Phi), "phi");
+    assert_same(&drawn(browser, "phi", 0)[1], &values(&runs[0], link(), Quantity::Phi), "phi");
     let shared = browser.eval(
         "new Set(xcpnet.plots.filter((p) => p.key === 'queue').map((p) => \
         p.uplot.scales.y.max)).size",
@@ -127,7 +127,7 @@ pub fn the_drop_down_changes_the_link(browser: &mut Browser, runs: &[Run]) {
     let reverse = Subject::Link("bottleneck.reverse".into());
     assert_same(
         &drawn(browser, "queue", 1)[1],
-        values(&runs[1], reverse, Quantity::QueueMean),
+        &values(&runs[1], reverse, Quantity::QueueMean),
         "the other direction",
     );
     browser.eval("xcpnet.choose('bottleneck')");
@@ -160,7 +160,7 @@ pub fn cursor_and_zoom_are_shared(browser: &mut Browser) {
 pub fn bands_hold_the_quantiles(browser: &mut Browser, runs: &[Run]) {
     let drawn = drawn(browser, "cwnd", 1);
     assert_eq!(drawn.len(), 6, "times, minimum, quartiles, maximum");
-    let flows: Vec<&[f64]> = (1..=120)
+    let flows: Vec<Vec<f64>> = (1..=120)
         .map(|i| values(&runs[1], Subject::Flow(format!("flow-{i}")), Quantity::Cwnd))
         .collect();
     for t in [0, 100, 599] {

@@ -179,7 +179,9 @@ fn hostile() -> (Vec<Run>, String) {
         if series.subject == Subject::Flow("flow-1".into()) {
             series.subject = Subject::Flow(evil.into());
         }
-        series.values.iter_mut().step_by(3).for_each(|v| *v = f64::NAN);
+        let mut values = series.values.to_vec();
+        values.iter_mut().step_by(3).for_each(|v| *v = f64::NAN);
+        series.values = values.into();
     }
     let summary = run.summary.links["bottleneck"].clone();
     run.summary.links.insert(evil.into(), summary);

@@ -53,7 +53,7 @@ pub fn charts_can_be_saved(browser: &mut Browser, runs: &[Run]) {
         values(&runs[0], link.clone(), Quantity::QueueMean),
         values(&runs[0], link, Quantity::QueueMax),
     );
-    for ((line, mean), most) in lines.by_ref().zip(mean).zip(most) {
+    for ((line, mean), most) in lines.by_ref().zip(mean.iter()).zip(&most) {
         let cells: Vec<&str> = line.split(',').collect();
         assert_eq!(cells[1], "bottleneck");
         assert_eq!(cells[2].parse::<f32>().unwrap(), *mean as f32, "{line}");

@@ -27,7 +27,7 @@ fn what_is_left_out_is_told() {
     let times = std::sync::Arc::new((1..=9000).collect::<Vec<u64>>());
     for series in &mut long.series {
         series.times = std::sync::Arc::clone(&times);
-        series.values = vec![1.0; 9000];
+        series.values = vec![1.0; 9000].into();
     }
     let some = long.summary.links["S-R"].clone();
     long.summary.links.extend((0..50).map(|i| (format!("access-{i}"), some.clone())));

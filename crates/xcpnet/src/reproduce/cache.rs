@@ -26,14 +26,14 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use xcp_model::run::{Quantity, Run, Series, Subject, Summary};
 use xcp_model::units::Nanos;
-use xcp_model::{Flow, Scenario};
+use xcp_model::{Flow, Scenario, Values};
 use xcp_sweep::fingerprint::Fingerprint;
 
 use crate::terminal;
 
 /// Most bytes that stay after a run of the command.
 pub const LIMIT: u64 = 4 << 30;
-const FORMAT: &str = "xcpnet run 2";
+const FORMAT: &str = "xcpnet run 3";
 const EXTENSION: &str = "run";
 /// Begin of the names of files in the making.
 const UNFINISHED: &str = ".new-";
@@ -122,7 +122,10 @@ struct Entry {
     quantity: Quantity,
     /// Which list of times.
     times: usize,
-    length: usize,
+    /// How often its first number comes, how many lie between, and how often the last one.
+    first: usize,
+    between: usize,
+    last: usize,
 }
 
 impl Cache {
@@ -243,13 +246,16 @@ fn encode(run: &Run, key: &Key) -> std::io::Result<Vec<u8>> {
             lists.push(&one.times);
             lists.len() - 1
         });
+        let (first, last, parts) = one.values.parts();
         series.push(Entry {
             subject: one.subject.clone(),
             quantity: one.quantity,
             times,
-            length: one.values.len(),
+            first,
+            between: one.values.len() - first - last,
+            last,
         });
-        planes(one.values.iter().map(|v| v.to_bits()), &mut numbers);
+        planes(parts.map(f64::to_bits), &mut numbers);
     }
     for list in &lists {
         let before = std::iter::once(0).chain(list.iter().copied());
@@ -288,10 +294,13 @@ fn decode(file: &[u8], key: &Key) -> Option<Run> {
     let content: Content = serde_json::from_slice(&unpacked(text)?).ok()?;
     let numbers = unpacked(packed)?;
     let mut rest = &numbers[..];
-    let values: Vec<Vec<f64>> = content
+    let values: Vec<Values> = content
         .series
         .iter()
-        .map(|s| Some(unplaned(s.length, &mut rest)?.into_iter().map(f64::from_bits).collect()))
+        .map(|s| {
+            let numbers = unplaned(s.between.checked_add(2)?, &mut rest)?;
+            Values::from_parts(s.first, s.last, numbers.into_iter().map(f64::from_bits).collect())
+        })
         .collect::<Option<_>>()?;
     let mut lists = Vec::new();
     for length in content.times {
