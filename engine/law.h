@@ -184,6 +184,12 @@ XCP_INLINE void xcp_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capa
  * other kind */
 #define XCP_LAW_CONTROL 9
 
+/* The longest target with a calendar, as a part of what the link carries in a second, or bytes: its
+ * senders take a queue that stands for 10 ms, or less where it varies, for one that no router
+ * governs (robust_sender.h). */
+#define XCP_CALENDAR_TARGET_PART 200
+#define XCP_CALENDAR_TARGET_LEAST 3000
+
 XCP_INLINE int xcp_law_check(const struct xcp_law *law) {
     if (law->capacity == 0 || law->capacity > XCP_CAPACITY_MAX)
         return XCP_LAW_CAPACITY;
@@ -203,6 +209,9 @@ XCP_INLINE int xcp_law_check(const struct xcp_law *law) {
         law->capacity_known > XCP_CAPACITY_MEASURED)
         return XCP_LAW_CHOICE;
     if (law->control == XCP_CONTROL_CALENDAR) {
+        if (law->queue_target > XCP_CALENDAR_TARGET_LEAST &&
+            law->queue_target > law->capacity / XCP_CALENDAR_TARGET_PART)
+            return XCP_LAW_QUEUE_TARGET;
         if (law->interval != XCP_INTERVAL_MEAN || law->input != XCP_INPUT_ALL ||
             law->capacity_for_xcp != XCP_CAPACITY_CONFIGURED || law->gain != XCP_GAIN_UNIFORM ||
             law->shuffle != XCP_SHUFFLE_MATCHING || law->spare != XCP_SPARE_LIMITED ||

@@ -11,6 +11,10 @@ use crate::choice::{
 pub const INTERVAL_MAX_NS: u64 = 1 << 42;
 const CAPACITY_MAX: u64 = 1 << 40;
 const QUEUE_TARGET_MAX: u64 = 1 << 40;
+/// The longest queue target with a calendar: this part of what the link carries in a second, or so
+/// many bytes (`engine/law.h`).
+const CALENDAR_TARGET_PART: u64 = 200;
+const CALENDAR_TARGET_LEAST: u64 = 3000;
 const OVERHEAD_MAX: u32 = 65535;
 
 /// Settings of a router: one value for each choice of the law.
@@ -142,6 +146,9 @@ impl RouterConfig {
             Err(ConfigError::Overhead)
         } else if self.queue_target_bytes > QUEUE_TARGET_MAX {
             Err(ConfigError::QueueTarget)
+        } else if self.control == Control::Calendar && self.queue_target_bytes > self.target_most()
+        {
+            Err(ConfigError::CalendarTarget)
         } else if self.spare_most == 0 {
             Err(ConfigError::SpareMost)
         } else if self.control == Control::Calendar && !self.goes_with_a_calendar() {
@@ -157,6 +164,11 @@ impl RouterConfig {
         } else {
             Ok(())
         }
+    }
+
+    /// The longest queue target with a calendar, bytes.
+    fn target_most(&self) -> u64 {
+        (self.capacity_bytes_per_sec / CALENDAR_TARGET_PART).max(CALENDAR_TARGET_LEAST)
     }
 
     fn goes_with_a_calendar(&self) -> bool {
@@ -207,6 +219,8 @@ pub enum ConfigError {
     Overhead,
     /// A queue target above 2^40 bytes.
     QueueTarget,
+    /// With a calendar, a queue target above two full packets and what the link carries in 5 ms.
+    CalendarTarget,
     /// The capacity is less other traffic, and input counts it too.
     OtherTwice,
     /// Spare bandwidth for the flows limited here, and the shuffle for all.
@@ -233,7 +247,7 @@ impl ConfigError {
             Self::Gain { name: "beta", .. } => &["beta"],
             Self::Gain { .. } => &["gamma"],
             Self::Overhead => &["overhead"],
-            Self::QueueTarget => &["target"],
+            Self::QueueTarget | Self::CalendarTarget => &["target"],
             Self::OtherTwice => &["input", "capacity-for-xcp", "preset"],
             Self::SpareWithoutIds => &["shuffle", "spare", "preset"],
             Self::SpareMost => &["spare-most"],
@@ -269,6 +283,7 @@ impl ConfigError {
             Self::Gain { .. } => "write a number that is at least 0 and below 1",
             Self::Overhead => "write a number of bytes up to 65535",
             Self::QueueTarget => "write a shorter queue",
+            Self::CalendarTarget => "write a queue of 5 ms at most, or leave it out",
             Self::OtherTwice => "write input = \"xcp\" with capacity-for-xcp = \"minus-other\"",
             Self::SpareWithoutIds => "write shuffle = \"matching\" with spare = \"limited\"",
             Self::SpareMost => "write a number from 1 to 255",
@@ -305,6 +320,11 @@ impl fmt::Display for ConfigError {
             }
             Self::Overhead => f.write_str("the overhead per packet must be at most 65535 bytes"),
             Self::QueueTarget => f.write_str("the queue target must be at most 2^40 bytes"),
+            Self::CalendarTarget => f.write_str(
+                "with the law `robust` the queue target must be at most 5 ms, or two full packets: \
+                 its senders take a queue that stands longer for one that no router governs, and \
+                 leave the link to whoever does not",
+            ),
             Self::OtherTwice => f.write_str(
                 "other traffic would be subtracted twice: from the capacity, and again as input",
             ),
@@ -347,5 +367,20 @@ mod tests {
         for rate in rates {
             assert_eq!(RouterConfig::xcp(rate / 8).check(), Ok(()));
         }
+    }
+
+    /// A queue that the router keeps is not to look like one that no router governs.
+    #[test]
+    fn with_a_calendar_the_target_is_short() {
+        let check = |preset, capacity, target| {
+            let law = RouterConfig::preset(preset, capacity);
+            RouterConfig { queue_target_bytes: target, ..law }.check()
+        };
+        let too_long = Err(ConfigError::CalendarTarget);
+        assert_eq!(check(Preset::Robust, 12_500_000, 62_500), Ok(()));
+        assert_eq!(check(Preset::Robust, 12_500_000, 62_501), too_long);
+        assert_eq!(check(Preset::Robust, 12_500, 3000), Ok(()), "two packets");
+        assert_eq!(check(Preset::Robust, 12_500, 3001), too_long);
+        assert_eq!(check(Preset::Xcp, 12_500_000, 10_000_000), Ok(()));
     }
 }

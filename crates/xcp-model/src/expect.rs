@@ -185,13 +185,13 @@ struct Sample {
 impl Look<'_> {
     fn at(&self, metric: &Metric) -> Option<f64> {
         match metric {
-            Metric::Jain if self.period.is_none() => Some(self.run.summary.jain),
+            Metric::Jain if self.period.is_none() => self.run.summary.jain,
             Metric::Jain => {
                 let flows = self.scenario.flows.iter().enumerate().filter(|(_, f)| f.is_tcp());
                 let goodput = Number::Sampled(Quantity::Goodput, Stat::Mean);
                 let goodputs: Vec<f64> =
                     flows.filter_map(|(i, f)| self.flow(i, f, goodput)).collect();
-                (!goodputs.is_empty()).then(|| jain(&goodputs))
+                jain(&goodputs)
             }
             Metric::Link { direction, number } => self.link(direction, *number),
             Metric::Flow { flows, number, over } => {
@@ -379,7 +379,7 @@ fn put_together(values: &[f64], over: Over) -> Option<f64> {
         Over::Min => least,
         Over::Max => greatest,
         Over::Sum => sum,
-        Over::Jain => jain(values),
+        Over::Jain => jain(values)?,
         Over::Spread => (greatest - least) / mean,
         Over::P95 => Percentiles::of(values.to_vec())?.p95,
         Over::P99 => Percentiles::of(values.to_vec())?.p99,

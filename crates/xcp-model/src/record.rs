@@ -135,7 +135,7 @@ pub struct Recorder<'s> {
     /// RTT samples of that period, by group.
     round_trips: Vec<Option<Percentiles>>,
     /// Jain's index of that period.
-    jain: f64,
+    jain: Option<f64>,
     phase: Phase,
     measured: Period,
     looks: Looks,
@@ -225,7 +225,7 @@ impl<'s> Recorder<'s> {
             from: Vec::new(),
             summaries: Vec::new(),
             round_trips: Vec::new(),
-            jain: 1.0,
+            jain: None,
             phase: Phase::Before,
             measured: scenario.measure,
             looks: Looks {

@@ -52,9 +52,10 @@ pub struct Summary {
     /// has the members of the first, then those of the second, and so on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupSummary>,
-    /// Jain's fairness index of the goodputs of the TCP flows active in the measured period; 1 when
-    /// there are none.
-    pub jain: f64,
+    /// Jain's fairness index of the goodputs of the TCP flows active in the measured period; `None`
+    /// when there are none, or none of them gets anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jain: Option<f64>,
     /// Whether the run was cut short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
@@ -302,11 +303,11 @@ impl Run {
     }
 }
 
-/// Jain's fairness index, (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything. 1 for
-/// an empty or all-zero list.
+/// Jain's fairness index, (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything. `None`
+/// where there is nothing to share: of an empty or all-zero list.
 #[must_use]
-pub fn jain(rates: &[f64]) -> f64 {
+pub fn jain(rates: &[f64]) -> Option<f64> {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|x| x * x).sum();
-    if squares == 0.0 { 1.0 } else { sum * sum / (rates.len() as f64 * squares) }
+    (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
 }

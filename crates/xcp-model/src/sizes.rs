@@ -32,10 +32,16 @@ impl Tcp {
         }
     }
 
+    /// Bytes of headers and options that a segment has besides its payload.
+    #[must_use]
+    pub fn header_bytes(&self) -> u32 {
+        HEADERS + TIMESTAMPS + self.option_bytes()
+    }
+
     /// Payload of a full segment: what headers and options leave of a packet of that size; at least
     /// 1.
     #[must_use]
     pub fn payload_bytes(&self, packet_bytes: u32) -> u32 {
-        packet_bytes.saturating_sub(HEADERS + TIMESTAMPS + self.option_bytes()).max(1)
+        packet_bytes.saturating_sub(self.header_bytes()).max(1)
     }
 }

@@ -110,6 +110,12 @@ pub fn index(x: f64) -> String {
     if x.is_finite() { format!("{x:.4}") } else { "–".to_owned() }
 }
 
+/// A fairness index, or that there is none.
+#[must_use]
+pub fn fairness(jain: Option<f64>) -> String {
+    index(jain.unwrap_or(f64::NAN))
+}
+
 /// A value of an expectation's metric, in the unit its name implies: `links.NAME.idle_time` in
 /// seconds, `flows.NAME.goodput_mean` as a rate. Shares and indices keep four decimals, since
 /// claims are made about them.

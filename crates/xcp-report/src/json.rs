@@ -25,7 +25,8 @@ pub struct Told<'a> {
     flows: &'a [FlowSummary],
     #[serde(serialize_with = "groups", skip_serializing_if = "<[_]>::is_empty")]
     groups: &'a [GroupSummary],
-    jain: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jain: Option<f64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]

@@ -94,7 +94,7 @@ mod tests {
                 links: BTreeMap::new(),
                 flows: Vec::new(),
                 groups: Vec::new(),
-                jain: 1.0,
+                jain: Some(1.0),
                 interrupted: false,
                 notes: Vec::new(),
             },

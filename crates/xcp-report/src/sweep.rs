@@ -176,10 +176,10 @@ impl<W: io::Write + Send> Tables<W> {
             vec![Cell::from(entry.run), Cell::Text(&summary.variant), Cell::from(summary.seed)];
         shared.extend(entry.settings.iter().map(|v| v.cell()));
         let shared = || shared.iter().copied();
-        self.runs.row(
-            shared()
-                .chain([Cell::Number(summary.jain), Cell::Number(entry.completed as f64 / 1e9)]),
-        )?;
+        self.runs.row(shared().chain([
+            summary.jain.map_or(Cell::Missing, Cell::Number),
+            Cell::Number(entry.completed as f64 / 1e9),
+        ]))?;
         for (name, link) in &summary.links {
             let cells = [
                 Cell::Text(name),

@@ -93,7 +93,9 @@ impl SweepTable {
             spread.queue.add(link.queue_mean);
             spread.drops.add(link.drops as f64);
         }
-        at.jain.add(summary.jain);
+        if let Some(jain) = summary.jain {
+            at.jain.add(jain);
+        }
         let goodputs: Vec<f64> = summary.flows.iter().filter_map(FlowSummary::goodput).collect();
         if !goodputs.is_empty() {
             at.goodput.add(goodputs.iter().sum::<f64>() / goodputs.len() as f64);
@@ -131,7 +133,11 @@ impl SweepTable {
                 row.push(link.queue.show("", human::fixed));
                 row.push(link.drops.show("", human::number));
             }
-            row.push(point.jain.show("", human::index));
+            row.push(if point.jain.count == 0 {
+                "–".to_owned()
+            } else {
+                point.jain.show("", human::index)
+            });
             if point.goodput.count == 0 {
                 row.push("–".to_owned());
             } else {

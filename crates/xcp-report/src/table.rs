@@ -304,11 +304,11 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
     out.push('\n');
     completion_rows(runs, width, out);
     if let [run] = runs {
-        out.push_str(&format!("fairness (Jain's index): {}\n", human::index(run.summary.jain)));
+        out.push_str(&format!("fairness (Jain's index): {}\n", human::fairness(run.summary.jain)));
     } else {
         let each: Vec<String> = runs
             .iter()
-            .map(|r| format!("{} {}", human::run_name(r), human::index(r.summary.jain)))
+            .map(|r| format!("{} {}", human::run_name(r), human::fairness(r.summary.jain)))
             .collect();
         out.push_str(&format!("fairness (Jain's index): {}\n", each.join(" · ")));
     }

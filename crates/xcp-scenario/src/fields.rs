@@ -289,18 +289,17 @@ impl<'a> Fields<'a> {
     /// What must hold of several seeds.
     pub fn over_seeds(&self, name: &str) -> Option<OverSeeds> {
         let item = self.item(name)?;
-        #[expect(clippy::cast_precision_loss, reason = "0 or 1")]
         let share = match &item.value {
             Value::Text(text) if text == "median" => return Some(OverSeeds::Median),
             Value::Text(text) if text == "all" => return Some(OverSeeds::All),
-            Value::Integer(Some(n @ (0 | 1))) => *n as f64,
+            Value::Integer(Some(1)) => 1.0,
             Value::Float(text) => text.parse().unwrap_or(f64::NAN),
             _ => f64::NAN,
         };
-        if (0.0..=1.0).contains(&share) {
+        if share > 0.0 && share <= 1.0 {
             return Some(OverSeeds::Share(share));
         }
-        self.wrong(item, name, "\"median\", \"all\" or a share from 0 to 1")
+        self.wrong(item, name, "\"median\", \"all\" or a share above 0 and up to 1")
     }
 
     /// A rate, not zero.

@@ -270,6 +270,16 @@ fn read_one<'a>(
     {
         tcp.ids = Some(unclaimed);
     }
+    if let Traffic::Tcp(tcp) = &traffic
+        && packet_bytes <= tcp.header_bytes()
+    {
+        let headers = tcp.header_bytes();
+        fields.faults.add(
+            fields.span_of("packet"),
+            format!("{packet_bytes} bytes have no room for data: headers take {headers}"),
+            format!("write at least {}", headers + 1),
+        );
+    }
     let group = Group {
         name: name.as_str().into(),
         from,
@@ -423,6 +433,14 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
         honest_window: fields.bool("honest-window").unwrap_or(true),
         ids: None,
     };
+    if tcp.xcp_sender == XcpSender::Robust && tcp.wire != WireFormat::Extended {
+        fields.faults.add(
+            fields.span_of("wire"),
+            "the robust sender speaks the extended format only: routers that rely on it have to \
+             know that it keeps its rate",
+            "leave out `wire`, or write congestion = \"xcp\"",
+        );
+    }
     if tcp.receive_window == ReceiveWindow::Feedback && tcp.wire == WireFormat::Extended {
         fields.faults.add(
             fields.span_of("receive-window"),

@@ -10,6 +10,7 @@ use crate::law;
 use crate::set::name_of;
 use crate::spec::{DELAY_CHANGES, LAW, LAW_CHANGE, LINK, POLICE, QUEUE, RATE_CHANGES, REVERSE};
 use xcp_law::quantity::{Amount, Standing};
+use xcp_law::{ConfigError, RouterConfig};
 use xcp_model::Input;
 use xcp_model::Law;
 use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
@@ -460,6 +461,14 @@ impl DirectionDraft {
                                 "the queue's target exceeds its limit: {bytes} of {whole} bytes"
                             );
                             faults.add(at, what, "`target` can be at most `limit`");
+                        }
+                        let whole = RouterConfig {
+                            capacity_bytes_per_sec: law.capacity_bps.unwrap_or(self.rate_bps) / 8,
+                            queue_target_bytes: bytes,
+                            ..law.config.clone()
+                        };
+                        if let Err(error @ ConfigError::CalendarTarget) = whole.check() {
+                            faults.add(at, error.to_string(), error.remedy());
                         }
                         bytes
                     });

@@ -126,7 +126,7 @@ fn kind(kind: Kind) -> Value {
             json!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MAX_SEEDS }, { "type": "array", "items": seed, "minItems": 1 }] })
         }
         Kind::OverSeeds => {
-            json!({ "anyOf": [{ "enum": ["median", "all"] }, { "type": "number", "minimum": 0, "maximum": 1 }] })
+            json!({ "anyOf": [{ "enum": ["median", "all"] }, { "type": "number", "exclusiveMinimum": 0, "maximum": 1 }] })
         }
         Kind::Table(spec) => reference(spec),
         Kind::Tables(spec) => json!({ "type": "array", "items": reference(spec) }),
@@ -215,7 +215,7 @@ fn takes(kind: Kind) -> String {
         Kind::DelayChanges => "list of `[time, time]` or trace".into(),
         Kind::Paths => "table of paths and values".into(),
         Kind::Seeds => format!("whole number, 1 to {MAX_SEEDS}, or list of seeds"),
-        Kind::OverSeeds => "`\"median\"`, `\"all\"`, or number, 0 to 1".into(),
+        Kind::OverSeeds => "`\"median\"`, `\"all\"`, or number above 0, at most 1".into(),
         Kind::Table(spec) => format!("table [`{0}`](#{0})", spec.name),
         Kind::Tables(spec) => format!("tables [`[[{0}]]`](#{0})", spec.name),
         Kind::Short { short, table } => format!("table [`{0}`](#{0}) or its `{short}`", table.name),

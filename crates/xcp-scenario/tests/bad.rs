@@ -450,6 +450,15 @@ fn bad_files() {
                     = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         ("seeds that are none", top("seeds = 0")),
+        ("a packet without room for data", flow("packet = 64").replacen("reno", "xcp", 1)),
+        (
+            "the robust sender in the 2005 format",
+            flow("wire = \"classic\"").replacen("reno", "xcp-robust", 1),
+        ),
+        (
+            "a long target with the law robust",
+            link("queue = { kind = \"xcp\", law = { preset = \"robust\", target = \"20ms\" } }"),
+        ),
         ("seeds twice", top("seeds = [1, 2, 1]")),
         ("seeds in words", top("seeds = \"many\"")),
         ("too many seeds", top("seeds = 1001")),
@@ -457,6 +466,7 @@ fn bad_files() {
             "a share of the seeds above one",
             end("[[expect]]\nmetric = \"jain\"\nmin = 1\nseeds = 1.5"),
         ),
+        ("no share of the seeds", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nseeds = 0")),
         (
             "a share of the seeds in words",
             end("[[expect]]\nmetric = \"jain\"\nmin = 1\nseeds = \"most\""),

@@ -100,19 +100,29 @@ fn flow_summary() -> impl Strategy<Value = FlowSummary> {
 proptest! {
     #[test]
     fn summaries_survive_json(seed: u64, title in ".*", links in prop::collection::btree_map(".*", link_summary(), 0..3), flows in prop::collection::vec(flow_summary(), 0..3), groups in prop::collection::vec(group_summary(), 0..3), interrupted: bool) {
-        let summary = Summary { seed, backend: "sim".into(), title, variant: String::new(), links, flows, groups, jain: 0.5, interrupted, notes: Vec::new() };
+        let summary = Summary { seed, backend: "sim".into(), title, variant: String::new(), links, flows, groups, jain: Some(0.5), interrupted, notes: Vec::new() };
         let text = serde_json::to_string(&summary).unwrap();
         prop_assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
     }
 
-    /// Jain's index lies between 1/n and 1 and does not care for the unit.
+    /// Jain's index lies between 1/n and 1 and does not care for the unit; there is none where
+    /// nobody has anything.
     #[test]
     fn jain_is_between_one_nth_and_one(rates in prop::collection::vec(0.0..1e9f64, 1..20), unit in 1e-3..1e3f64) {
-        let index = jain(&rates);
+        let Some(index) = jain(&rates) else {
+            prop_assert!(rates.iter().all(|r| r * r == 0.0));
+            return Ok(());
+        };
         prop_assert!(index <= 1.0 + 1e-12 && index >= 1.0 / rates.len() as f64 - 1e-12);
         let scaled: Vec<f64> = rates.iter().map(|r| r * unit).collect();
-        prop_assert!((jain(&scaled) - index).abs() < 1e-9);
+        prop_assert!((jain(&scaled).unwrap() - index).abs() < 1e-9);
     }
+}
+
+#[test]
+fn nothing_is_not_shared_fairly() {
+    assert_eq!((jain(&[]), jain(&[0.0, 0.0])), (None, None));
+    assert_eq!(jain(&[1.0, 0.0]), Some(0.5));
 }
 
 const SECOND: u64 = 1_000_000_000;
@@ -180,7 +190,7 @@ fn run() -> Run {
             ]),
             flows: flows.to_vec(),
             groups: Vec::new(),
-            jain: 0.75,
+            jain: Some(0.75),
             interrupted: false,
             notes: Vec::new(),
         },

@@ -66,7 +66,7 @@ fn vegas_keeps_its_packets_in_the_queue() {
         let run = run(&bottleneck("vegas", count, delay_ms, paced));
         let link = &run.summary.links["line"];
         let each = link.queue_mean / f64::from(count);
-        let jain = run.summary.jain;
+        let jain = run.summary.jain.unwrap();
         let what = format!("{count} flows, {delay_ms} ms, paced {paced}: {link:?}, {jain}");
         assert!((2.0..=4.0).contains(&each), "{what}");
         assert!(link.utilisation > 0.995 && link.drops == 0, "{what}");

@@ -287,7 +287,7 @@ fn longest_rtt_and_own_rtt_settle_where_xcp_does_not() {
         );
         let run = run(&text, &Overrides::none());
         let long = run.summary.flows.iter().find(|f| f.name.to_string() == "long").unwrap();
-        (long.goodput / 0.936 / 1e6, run.summary.links["L1"].utilisation, run.summary.jain)
+        (long.goodput / 0.936 / 1e6, run.summary.links["L1"].utilisation, run.summary.jain.unwrap())
     };
     for (law, paced) in [("max-rtt", false), ("own-rtt", false), ("own-rtt", true), ("xcp", true)] {
         let (long, utilisation, jain) = shares(law, paced);

@@ -116,7 +116,7 @@ fn at(network: &Network, theory: Theory, parts: &[&str]) -> Option<f64> {
             .collect()
     };
     match parts {
-        ["jain"] if !rates.is_empty() => Some(jain(&goodputs("*"))),
+        ["jain"] if !rates.is_empty() => jain(&goodputs("*")),
         ["links", name, "utilisation" | "utilisation_mean"] => utilisation(name),
         ["links", name, "reverse", "utilisation" | "utilisation_mean"] => {
             utilisation(&format!("{name}.reverse"))
@@ -146,7 +146,7 @@ fn over(values: &[f64], how: &str) -> Option<f64> {
         "min" => least,
         "max" => greatest,
         "sum" => mean * values.len() as f64,
-        "jain" => jain(values),
+        "jain" => jain(values)?,
         "spread" => (greatest - least) / mean,
         _ => return None,
     })

@@ -168,7 +168,7 @@ fn headline(report: &Report<'_>, page: &mut String) {
                 put!(
                     page,
                     "{}</dl>\n",
-                    figure("Fairness (Jain)", &human::index(run.summary.jain), "")
+                    figure("Fairness (Jain)", &human::fairness(run.summary.jain), "")
                 );
             }
         }

@@ -119,7 +119,7 @@ impl Cell {
         Some(Self {
             utilisation: link.utilisation,
             most: packet / (framed + shared),
-            fairness: jain(&relative),
+            fairness: jain(&relative).unwrap_or(1.0), // nothing to share
             queue: link.queue_mean,
             queue_rtts: drain / (trips / f64::max(flows, 1.0)).max(1e-9),
             drops: link.drops,

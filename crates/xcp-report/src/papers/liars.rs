@@ -118,7 +118,7 @@ impl Cell {
             gain,
             honest: sum(|p| p.0) / sum(|p| p.1).max(f64::MIN_POSITIVE),
             utilisation: link.utilisation,
-            fairness: jain(&relative),
+            fairness: jain(&relative).unwrap_or(1.0), // nothing to share
             queue: link.queue_mean,
             drops: (link.drops - link.refused) as f64,
             refused: link.refused as f64,
