@@ -218,6 +218,13 @@ impl Endpoint {
         self.no_room
     }
 
+    /// Whether a cgroup whose sockets it served is gone. One that was made since under the same
+    /// name is another one.
+    #[must_use]
+    pub fn has_lost_its_group(&self) -> bool {
+        self.cgroups.iter().any(Link::has_lost_its_group)
+    }
+
     /// At how many devices there is.
     #[must_use]
     pub fn rooms(&self) -> usize {

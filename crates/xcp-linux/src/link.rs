@@ -110,6 +110,15 @@ impl Link {
         Ok(Self(open(directory, name)?))
     }
 
+    /// Whether the cgroup whose sockets it is for is gone: the kernel then remembers none.
+    pub fn has_lost_its_group(&self) -> bool {
+        self.info().is_some_and(|info| {
+            // SAFETY: as in `is_orphan`.
+            info.type_ == libbpf_sys::BPF_LINK_TYPE_CGROUP
+                && unsafe { info.__bindgen_anon_1.cgroup.cgroup_id } == 0
+        })
+    }
+
     /// Whether the device of an egress link is gone: the kernel then remembers none.
     pub fn is_orphan(&self) -> bool {
         self.info().is_some_and(|info| {

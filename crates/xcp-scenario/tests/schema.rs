@@ -113,7 +113,8 @@ fn valid(schema: &Value, root: &Value, value: &Value) -> Result<(), String> {
                     return fail(format!("unknown key {key}"));
                 }
             }
-            "enum" | "const" | "maxLength" | "minimum" | "exclusiveMinimum" | "maximum" | "minItems" | "maxItems" => {}
+            "enum" | "const" | "maxLength" | "minimum" | "exclusiveMinimum" | "maximum"
+            | "minItems" | "maxItems" => {}
             other => panic!("unknown keyword {other}"),
         }
     }

@@ -511,7 +511,7 @@ pub struct EndpointEnable {
     #[arg(long, value_name = "DIR")]
     pub cgroup: Option<PathBuf>,
     /// Give XCP to connections with this port at either end; may be repeated
-    #[arg(long = "port", value_name = "PORT")]
+    #[arg(long = "port", value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub ports: Vec<u16>,
     /// Give XCP to connections to this address or prefix; may be repeated
     #[arg(long, value_name = "PREFIX")]

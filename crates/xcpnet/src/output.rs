@@ -49,6 +49,11 @@ impl Printer {
         }
     }
 
+    /// Whether the reader has gone.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// Prints a line.
     pub fn line(&mut self, text: &str) -> Result<(), Failure> {
         self.text(&format!("{text}\n"))

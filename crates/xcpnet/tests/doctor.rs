@@ -339,3 +339,28 @@ fn somebody_else_than_root() {
         }
     }
 }
+
+/// `endpoint show --watch | head -1` ends once its reader has gone.
+#[test]
+fn nobody_is_shown_anything_for_ever() {
+    use std::io::{BufRead as _, BufReader};
+    if !is_root() {
+        return xcp_skip::skipped!("root", "whether `--watch` ends with its reader");
+    }
+    let mut shown = Command::new(env!("CARGO_BIN_EXE_xcpnet"))
+        .args(["endpoint", "show", "--watch"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(shown.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("endpoint"), "{first}");
+    let begun = std::time::Instant::now();
+    while shown.try_wait().unwrap().is_none() {
+        if begun.elapsed() > std::time::Duration::from_secs(10) {
+            shown.kill().unwrap();
+            panic!("it goes on without a reader");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}

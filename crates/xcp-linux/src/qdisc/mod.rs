@@ -268,7 +268,7 @@ fn own(nl: &mut Netlink, index: u32, what: &str) -> Result<QdiscInfo> {
          xcpnet install a shaper",
         info.kind
     );
-    Err(Error::refused(format!("{what} of the network device number {index}"), why))
+    Err(Error::refused(format!("{what} of \"{}\"", nl.link(index)?.name), why))
 }
 
 fn set_class(nl: &mut Netlink, index: u32, rate: &Rate) -> Result<()> {

@@ -259,6 +259,31 @@ fn an_endpoint_is_kept_and_leaves_nothing() {
     });
 }
 
+/// A control group that has been made anew under the same name is another one.
+#[test]
+fn an_endpoint_knows_that_its_group_is_gone() {
+    apart(|| {
+        mount_bpf(c"mode=0700");
+        let group = cgroup::mount_point().unwrap().join(format!("xk{}", std::process::id()));
+        fs::create_dir(&group).unwrap();
+        let plan = EndpointPlan { cgroup: Some(group.clone()), ..endpoint_plan() };
+        kept::enable(&plan, &Namespace::current().unwrap()).unwrap();
+        let gone = || kept::endpoint().unwrap().unwrap().has_lost_its_group();
+        let before = gone();
+        fs::remove_dir(&group).unwrap();
+        fs::create_dir(&group).unwrap();
+        // The kernel takes it apart a moment later.
+        let begun = std::time::Instant::now();
+        while !gone() && begun.elapsed() < std::time::Duration::from_secs(5) {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let after = gone();
+        fs::remove_dir(&group).unwrap();
+        assert!(kept::disable().unwrap());
+        assert_eq!((before, after), (false, true));
+    });
+}
+
 /// A program that lets everything be.
 fn program(kind: libbpf_sys::bpf_prog_type, returns: i32) -> OwnedFd {
     // r0 = returns; exit

@@ -95,11 +95,12 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         }
         Give::All => "every connection that does not choose another congestion control".to_owned(),
         Give::Listed { ports, prefixes } => {
-            format!(
-                "connections of {} and {}",
-                human::plural(ports.len() as u64, "port"),
-                human::plural(prefixes.len() as u64, "prefix")
-            )
+            let ports = human::plural(ports.len() as u64, "port");
+            match prefixes.len() {
+                0 => format!("connections of {ports}"),
+                1 => format!("connections of {ports} and 1 prefix"),
+                n => format!("connections of {ports} and {n} prefixes"),
+            }
         }
     };
     let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
@@ -159,7 +160,7 @@ fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
     connections.sort_by_key(|c| (c.local, c.remote));
     if as_json {
         let room = json!({"missing": endpoint.no_room(), "devices": endpoint.rooms()});
-        let all = json!({"enabled": true, "about": about, "room_beside_sack": room, "counts": counts, "all_namespaces": endpoint.sees_everywhere(), "connections": connections});
+        let all = json!({"enabled": true, "about": about, "room_beside_sack": room, "counts": counts, "all_namespaces": endpoint.sees_everywhere(), "group_gone": endpoint.has_lost_its_group(), "connections": connections});
         return Ok(format!("{all}\n"));
     }
     let room = match endpoint.no_room() {
@@ -181,6 +182,12 @@ fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
     );
     if !endpoint.sees_everywhere() {
         out.push_str(&format!("  {ONLY_HERE}\n"));
+    }
+    if endpoint.has_lost_its_group() {
+        out.push_str(
+            "  that control group is gone, and no socket is served, not even where one of the same \
+             name has been made since: `xcpnet endpoint disable`, then `enable` it again\n",
+        );
     }
     for connection in &connections {
         out.push_str(&row(connection));

@@ -51,7 +51,7 @@ fn need_root() -> Result<(), Failure> {
     }
 }
 
-/// Prints once, or every second until Ctrl-C.
+/// Prints once, or every second until Ctrl-C, or until nobody reads it any more.
 fn watched(
     watch: bool,
     printer: &mut Printer,
@@ -62,7 +62,7 @@ fn watched(
     }
     interrupt::listen()?;
     let terminal = console::Term::stdout();
-    while !interrupt::asked() {
+    while !interrupt::asked() && !printer.is_closed() {
         let text = text()?;
         if terminal.is_term() {
             let _ = terminal.clear_screen();

@@ -323,7 +323,8 @@ fn change(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Re
         "{device}: router changed to {} ({})",
         human::rate(reckon as f64),
         queue(&made)
-    ))
+    ))?;
+    show::unshaped(&made).map_or(Ok(()), |text| printer.line(&text))
 }
 
 #[cfg(test)]

@@ -69,6 +69,9 @@ pub(super) fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failur
         if let Some(longest) = router.drops_beyond() {
             out.push_str(&format!("  {}\n", drops_beyond(router, longest)));
         }
+        if let Some(text) = unshaped(router) {
+            out.push_str(&format!("  {text}\n"));
+        }
         if !router.behind.is_empty() {
             out.push_str(&format!("  {}\n", behind(&router.behind)));
         }
@@ -193,6 +196,18 @@ fn policing(police: &Policing) -> String {
         ));
     }
     text
+}
+
+/// What to know where nothing waits at the device: the router sees no queue then, and nothing holds
+/// the traffic to its capacity.
+pub(super) fn unshaped(router: &KeptRouter) -> Option<String> {
+    (router.qdisc.kind == "noqueue").then(|| {
+        format!(
+            "nothing holds {0} to the capacity: its queueing discipline is noqueue; `xcpnet router \
+             del dev {0}` and `add` put a shaper there",
+            router.device.name
+        )
+    })
 }
 
 fn drops_beyond(router: &KeptRouter, longest_bytes: u32) -> String {
