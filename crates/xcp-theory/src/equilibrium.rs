@@ -13,10 +13,12 @@
 //! + γ)(u + Mz) − αc].
 //!
 //! Where this differs from the paper:
-//! 1. Datagrams are in y and not in N. They can push the balance below φ = 0: the link is full and
-//!    a queue stands, βQ = γ d · (y − Nz).
-//! 2. A router that does not see the datagrams believes the link has y = c − U to spare when it has
-//!    none, and is held only by the queue: βQ = α d U, where d includes Q's own delay.
+//! 1. Datagrams are in y and not in N. They can push the balance below φ = 0, where γ (y − Nz) +
+//!    φ/d = 0.
+//! 2. A link may have less to give than c: c was told wrong, framing was forgotten, or the router
+//!    does not see the datagrams. It is full then, at y, and is held only by its queue: βQ = d (α
+//!    (c − y) − φ/d), where d includes Q's own delay, and φ is the one that the shares are at rest
+//!    with: −γ d (y − Nz) if Nz ≤ y, else γ d y (1 − y/Nz).
 //! 3. Links without a router stop flows as in max-min, as if somebody shared them out evenly.
 //! 4. A router that takes datagrams off its capacity (XCP-IR) is one without them, on what they
 //!    leave.
@@ -25,10 +27,12 @@
 //!    upstream it comes nearer to max-min.
 //! 6. A router with a calendar (the robust law) shares in the same way, sees the queue that its
 //!    grants will meet, and holds it at its target whatever the datagrams' rate.
-//! 7. γ = 0 or α = 0 leave the law without this equilibrium; those links are shared evenly.
+//! 7. Datagrams with a queue of their own (`others`) leave XCP at least its share of the rate; XCP's
+//!    queue is emptied at what they leave.
+//! 8. γ = 0 or α = 0 leave the law without this equilibrium; those links are shared evenly.
 
 use crate::max_min::{Allocation, Bound, fill};
-use crate::network::{Interval, Network, Others, Router, Sharing};
+use crate::network::{Interval, Link, Network, Others, Router, Sharing};
 
 /// Where the law comes to rest.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +50,9 @@ pub struct Equilibrium {
     /// cannot hold it (its limit does).
     pub queues: Vec<Option<f64>>,
 }
+
+/// Shares of a rate below this are the arithmetic's.
+const ROUNDING: f64 = 1e-6;
 
 /// Why a network has no such equilibrium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,29 +113,20 @@ pub fn equilibrium(network: &Network) -> Result<Equilibrium, NoEquilibrium> {
         .collect();
     let Allocation { rates, bounds } = fill(network, |l, fixed, free| {
         let link = &network.links[l];
-        let even = ((link.rate - link.datagrams - fixed) / free).max(0.0);
+        let even = ((link.left() - fixed) / free).max(0.0);
         match &link.router {
             Some(router)
                 if router.alpha > 0.0
                     && router.gamma > 0.0
                     && router.sharing != Sharing::MaxMin =>
             {
-                let mut router = *router;
-                if router.others == Others::Subtracted {
-                    router.capacity = (router.capacity - link.datagrams).max(0.0);
-                }
-                let (seen, full) = match router.others {
-                    Others::Input => {
-                        (link.datagrams, (router.capacity - link.datagrams - fixed) / free)
-                    }
-                    Others::Subtracted => (0.0, (router.capacity - fixed) / free),
-                    Others::Unseen => {
-                        (0.0, (router.capacity.min(link.rate - link.datagrams) - fixed) / free)
-                    }
-                };
-                cap(&router, fixed + seen, free, flows[l]).min(full).min(even).max(0.0)
+                let (capacity, seen) = known(link, router);
+                cap(&Router { capacity, ..*router }, fixed + seen, free, flows[l]).min(even)
             }
-            Some(router) => even.min(((router.capacity - link.datagrams - fixed) / free).max(0.0)),
+            Some(router) => {
+                let (capacity, seen) = known(link, router);
+                even.min(((capacity - seen - fixed) / free).max(0.0))
+            }
             None => even,
         }
     });
@@ -138,12 +136,23 @@ pub fn equilibrium(network: &Network) -> Result<Equilibrium, NoEquilibrium> {
             rates.iter().zip(&bounds).find(|(_, b)| **b == Bound::Link(l)).map(|(rate, _)| *rate)
         })
         .collect();
+    let sent = network.flow_loads(&rates);
     let queues =
-        (0..network.links.len()).map(|l| queue(network, l, flows[l], loads[l], caps[l])).collect();
+        (0..network.links.len()).map(|l| queue(network, l, flows[l], sent[l], caps[l])).collect();
     Ok(Equilibrium { rates, bounds, caps, loads, queues })
 }
 
-/// The positive root z of γ(u + Mz)² = N z [(α + γ)(u + Mz) − αc].
+/// What a router takes for XCP's capacity, and what datagrams it has in y; bit/s.
+fn known(link: &Link, router: &Router) -> (f64, f64) {
+    match router.others {
+        Others::Input => (router.capacity, link.datagrams),
+        Others::Subtracted => ((router.capacity - link.datagrams).max(0.0), 0.0),
+        Others::Unseen => (router.capacity, 0.0),
+    }
+}
+
+/// The positive root z of γ(u + Mz)² = N z [(α + γ)(u + Mz) − αc] or, if that is more than c, which
+/// only datagrams make it, the root of γ(y − Nz) = α(y − c).
 fn cap(router: &Router, u: f64, free: f64, flows: f64) -> f64 {
     let Router { alpha, gamma, capacity, .. } = *router;
     // -a z² + b z + g = 0 with a > 0, g >= 0: one positive root, or none at all where both vanish.
@@ -152,7 +161,12 @@ fn cap(router: &Router, u: f64, free: f64, flows: f64) -> f64 {
     let g = gamma * u * u;
     let root = (b * b + 4.0 * a * g).sqrt();
     // Of the two ways to write it the one without cancellation.
-    if b >= 0.0 { (b + root) / (2.0 * a) } else { 2.0 * g / (root - b) }
+    let z = if b >= 0.0 { (b + root) / (2.0 * a) } else { 2.0 * g / (root - b) };
+    if u + free * z <= capacity {
+        return z;
+    }
+    let spare = (alpha * capacity - (alpha - gamma) * u).max(0.0);
+    spare / (alpha * free + gamma * (flows - free))
 }
 
 /// Mean or greatest round trip of the flows at a link that makes them all wait this long, as far as
@@ -170,24 +184,30 @@ pub(crate) fn interval(network: &Network, link: usize, wait: f64) -> Option<f64>
     })
 }
 
-fn queue(network: &Network, l: usize, flows: f64, load: f64, cap: Option<f64>) -> Option<f64> {
+fn queue(network: &Network, l: usize, flows: f64, sent: f64, cap: Option<f64>) -> Option<f64> {
     let link = &network.links[l];
     let router = link.router?;
     let (Some(cap), Some(d)) = (cap, interval(network, l, 0.0)) else { return Some(0.0) };
     // Bytes of queue per second of d that β must hold; the queue lengthens d by its own delay
     // (beyond `longest` too, which is left out: nobody lets a queue stand that long).
-    let full = load >= 0.999_999 * router.capacity.min(link.rate);
-    let excess = match router.others {
-        _ if router.calendar => 0.0,
-        Others::Input => router.gamma * (load - flows * cap).max(0.0),
-        Others::Unseen if full => router.alpha * link.datagrams,
-        Others::Unseen | Others::Subtracted => 0.0,
-    } / 8.0;
-    let stiffness = router.beta - excess * 8.0 / link.rate;
+    let (capacity, seen) = known(link, &router);
+    let (y, most) = (sent + seen, flows * cap);
+    let moved = if most <= y {
+        y - most
+    } else if router.sharing == Sharing::MaxMin {
+        0.0
+    } else {
+        -y * (1.0 - y / most)
+    };
+    let excess = router.alpha * (capacity - y) + router.gamma * moved;
+    // A router with a calendar measures its capacity, and foresees the queue.
+    let none = router.calendar || sent < (1.0 - ROUNDING) * link.left();
+    let excess = if none || excess < ROUNDING * link.rate { 0.0 } else { excess / 8.0 };
+    let stiffness = router.beta - excess * 8.0 / link.drain();
     let extra = if excess <= 0.0 {
         0.0
     } else if stiffness > 0.0 {
-        excess * (d + router.target * 8.0 / link.rate) / stiffness
+        excess * (d + router.target * 8.0 / link.drain()) / stiffness
     } else {
         f64::INFINITY
     };

@@ -142,7 +142,8 @@ pub fn margins(network: &Network, rest: &Equilibrium, link: usize) -> Option<Mar
     let wait = if router.calendar {
         0.0
     } else {
-        rest.queues[link].filter(|q| q.is_finite()).unwrap_or(0.0) * 8.0 / network.links[link].rate
+        rest.queues[link].filter(|q| q.is_finite()).unwrap_or(0.0) * 8.0
+            / network.links[link].drain()
     };
     let d = interval(network, link, wait)?;
     let crossing = || {

@@ -2,7 +2,7 @@
 //! rise together; a link that is full, or buffers that allow no more, stop those concerned; the
 //! others rise on. Links take datagrams off first, and no law is asked.
 
-use crate::network::Network;
+use crate::network::{Link, Network};
 
 /// What stops a flow from having more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Allocation {
 /// The max-min fair shares on a network.
 #[must_use]
 pub fn max_min(network: &Network) -> Allocation {
-    let rest: Vec<f64> = network.links.iter().map(|l| (l.rate - l.datagrams).max(0.0)).collect();
+    let rest: Vec<f64> = network.links.iter().map(Link::left).collect();
     fill(network, |link, fixed, free| ((rest[link] - fixed) / free).max(0.0))
 }
 

@@ -53,6 +53,25 @@ pub struct Link {
     pub router: Option<Router>,
 }
 
+impl Link {
+    /// Bit/s that datagrams leave to flows: of what has a queue of its own, no more gets through
+    /// than what XCP's share leaves.
+    #[must_use]
+    pub fn left(&self) -> f64 {
+        let sure = self.router.and_then(|r| r.own_queue).unwrap_or(0.0);
+        (self.rate - self.datagrams).max(sure * self.rate)
+    }
+
+    /// Bit/s at which the queue that flows wait in is emptied.
+    #[must_use]
+    pub fn drain(&self) -> f64 {
+        match self.router.and_then(|r| r.own_queue) {
+            Some(_) => self.left().max(1.0),
+            None => self.rate,
+        }
+    }
+}
+
 /// An XCP router's law.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Router {
@@ -83,6 +102,8 @@ pub struct Router {
     pub pools: bool,
     /// Whether it remembers what it has promised (`law = "robust"`).
     pub calendar: bool,
+    /// The share of the rate that XCP is sure of, where other packets have a queue of their own.
+    pub own_queue: Option<f64>,
 }
 
 /// What the law's shares are where a link limits some of its flows only.
@@ -233,7 +254,14 @@ impl Network {
     /// Bit/s that each link carries when the classes have these rates per flow.
     #[must_use]
     pub fn loads(&self, rates: &[f64]) -> Vec<f64> {
-        let mut loads: Vec<f64> = self.links.iter().map(|l| l.datagrams).collect();
+        let with_datagrams =
+            |(link, flows): (&Link, f64)| flows + link.datagrams.min((link.rate - flows).max(0.0));
+        self.links.iter().zip(self.flow_loads(rates)).map(with_datagrams).collect()
+    }
+
+    /// The same without datagrams.
+    pub(crate) fn flow_loads(&self, rates: &[f64]) -> Vec<f64> {
+        let mut loads = vec![0.0; self.links.len()];
         for (class, rate) in self.classes.iter().zip(rates) {
             class.route.iter().for_each(|&l| loads[l] += rate * class.count as f64);
         }
@@ -301,9 +329,20 @@ fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet:
     };
     let router = direction.queue.router().map(|settings| {
         let changed = settings.changes.iter().rev().find(|change| change.at < at);
-        router(changed.map_or(&settings.law, |change| &change.law), line, packet)
+        let law = changed.map_or(&settings.law, |change| &change.law);
+        Router { own_queue: own_queue(settings.others), ..router(law, line, packet) }
     });
     Link { name: direction_name(scenario, id), rate, datagrams: datagrams.min(rate), limit, router }
+}
+
+/// XCP's sure share of the rate, if its packets wait apart from the others.
+fn own_queue(others: xcp_model::Others) -> Option<f64> {
+    match others {
+        xcp_model::Others::Shared => None,
+        xcp_model::Others::First => Some(0.0),
+        xcp_model::Others::Last => Some(1.0),
+        xcp_model::Others::Fair { share } | xcp_model::Others::Split { share } => Some(share),
+    }
 }
 
 fn router(law: &Law, rate: f64, packet: f64) -> Router {
@@ -334,6 +373,7 @@ fn router(law: &Law, rate: f64, packet: f64) -> Router {
         },
         pools: law.pools,
         calendar,
+        own_queue: None,
     }
 }
 

@@ -276,7 +276,7 @@ fn notes(network: &Network) -> Vec<String> {
     let over = network
         .links
         .iter()
-        .filter(|l| l.datagrams >= l.rate)
+        .filter(|l| l.left() <= 0.0)
         .map(|l| l.name.as_str())
         .collect::<Vec<_>>();
     if !over.is_empty() {

@@ -101,6 +101,43 @@ proptest! {
         }
     }
 
+    /// So it is whatever the routers are told, with the queue that then stands, and d as long as
+    /// that makes it.
+    #[test]
+    fn the_law_is_at_rest_with_its_queue(
+        network in networks(true),
+        told in prop::collection::vec(0.7..1.4f64, 5),
+    ) {
+        let mut network = network;
+        for (link, told) in network.links.iter_mut().zip(told) {
+            link.limit = f64::INFINITY;
+            link.router.as_mut().unwrap().capacity = told * link.rate;
+        }
+        let rest = equilibrium(&network).unwrap();
+        let feedback = |l: usize, x: f64| {
+            let crossing = || network.classes.iter().filter(|c| c.route.contains(&l));
+            let n: f64 = crossing().map(|c| c.count as f64).sum();
+            let (link, y, queue) = (&network.links[l], rest.loads[l], rest.queues[l].unwrap());
+            let d = crossing().map(|c| c.count as f64 * c.rtt).sum::<f64>() / n
+                + queue * 8.0 / link.rate;
+            let spare = 0.4 * (link.router.unwrap().capacity - y) - 0.226 * queue * 8.0 / d;
+            let shuffled = (0.1 * y - spare.abs()).max(0.0);
+            (shuffled + spare.max(0.0)) / (n * x) - (shuffled + (-spare).max(0.0)) / y
+        };
+        for ((class, &x), bound) in network.classes.iter().zip(&rest.rates).zip(&rest.bounds) {
+            if x < 1.0 || class.route.iter().any(|&l| rest.queues[l].unwrap().is_infinite()) {
+                continue;
+            }
+            let least = class.route.iter().map(|&l| feedback(l, x)).fold(f64::INFINITY, f64::min);
+            match bound {
+                Bound::Link(_) => prop_assert!(least.abs() < 1e-4, "{} at {x}: the law still \
+                    gives {least}", class.name),
+                Bound::Buffer => prop_assert!(least > -1e-4, "{} at {x}: the law takes {least}",
+                    class.name),
+            }
+        }
+    }
+
     /// Datagrams do not upset that: links are not overfull, and what the caps say is nonnegative.
     #[test]
     fn datagrams_are_served_first(network in networks(true)) {
@@ -173,6 +210,39 @@ fn the_queue_beside_datagrams() {
     assert!((standing(0.4, Others::Input) - 0.1 * 0.4 * bdp / (0.226 - 0.1 * 0.4)).abs() < 1.0);
     assert!((standing(0.4, Others::Unseen) - 0.4 * 0.4 * bdp / (0.226 - 0.4 * 0.4)).abs() < 1.0);
     assert!(standing(0.6, Others::Unseen).is_infinite());
+}
+
+/// A router that is told more than the link has: the queue that β must hold against α, α (C − R)
+/// d/(β − α (C − R)/R), without bound from C = (1 + β/α) R on; told less, there is none. Beside
+/// datagrams that it counts, one that is told less fills C + U γ/α.
+#[test]
+fn the_queue_of_a_wrong_capacity() {
+    let at = |told: f64, datagrams: f64| {
+        let mut network = Network {
+            links: vec![link("l", 80e6, datagrams)],
+            classes: vec![class("c", 2, &[0], 0.1)],
+            left_out: 0,
+            media: false,
+        };
+        network.links[0].limit = f64::INFINITY;
+        network.links[0].router.as_mut().unwrap().capacity = told;
+        let rest = equilibrium(&network).unwrap();
+        (rest.loads[0], rest.queues[0].unwrap())
+    };
+    let queue = |excess: f64| excess / 8.0 * 0.1 / (0.226 - excess / 80e6);
+    for (told, datagrams, load, want) in [
+        (80e6, 0.0, 80e6, 0.0),
+        (72e6, 0.0, 72e6, 0.0),
+        (88e6, 0.0, 80e6, queue(0.4 * 8e6)),
+        (88e6, 16e6, 80e6, queue(0.4 * 8e6 + 0.1 * 16e6)),
+        (72e6, 16e6, 76e6, 0.0),
+        (78e6, 16e6, 80e6, queue(0.1 * 16e6 - 0.4 * 2e6)),
+    ] {
+        let (got_load, got) = at(told, datagrams);
+        let close = (got_load / load - 1.0).abs() < 1e-9 && (got - want).abs() < 1.0;
+        assert!(close, "{told}, {datagrams}: {got_load}, {got} for {load}, {want}");
+    }
+    assert!(at(1.57 * 80e6, 0.0).1.is_infinite());
 }
 
 /// An RTT counts as no more than the longest that the router believes, in the mean and as the

@@ -13,9 +13,9 @@ const LEAST_QUEUE_TIME: f64 = 0.002;
 /// The state of one link.
 pub(super) struct RouterState {
     law: Option<Router>,
-    /// Bytes/s.
-    rate: f64,
-    limit: f64,
+    link: Link,
+    /// Bytes/s at which the queue is emptied.
+    drain: f64,
     queue: f64,
     /// Bytes that arrive in this step: of XCP flows.
     arriving: f64,
@@ -98,8 +98,8 @@ impl Queue for RouterState {
     fn new(link: &Link, _place: usize, _dt: f64) -> Self {
         Self {
             law: link.router,
-            rate: link.rate / 8.0,
-            limit: link.limit,
+            drain: link.drain() / 8.0,
+            link: link.clone(),
             queue: 0.0,
             arriving: 0.0,
             input: 0.0,
@@ -123,7 +123,7 @@ impl Queue for RouterState {
     }
 
     fn wait(&self) -> f64 {
-        self.queue / self.rate
+        self.queue / self.drain
     }
 
     fn queue(&self) -> f64 {
@@ -131,9 +131,14 @@ impl Queue for RouterState {
     }
 
     fn advance(&mut self, now: f64, dt: f64, datagrams: f64) -> f64 {
-        let arriving = std::mem::take(&mut self.arriving) + datagrams * dt;
-        let sent = (self.queue + arriving).min(self.rate * dt);
-        self.queue = (self.queue + arriving - sent).min(self.limit);
+        self.link.datagrams = datagrams * 8.0;
+        self.drain = self.link.drain() / 8.0;
+        let apart = self.link.router.is_some_and(|router| router.own_queue.is_some());
+        let among = if apart { 0.0 } else { datagrams };
+        let arriving = std::mem::take(&mut self.arriving) + among * dt;
+        let flows = (self.queue + arriving).min(self.drain * dt);
+        self.queue = (self.queue + arriving - flows).min(self.link.limit);
+        let sent = flows + ((datagrams - among) * dt).min(self.link.rate / 8.0 * dt - flows);
         let Some(law) = self.law else { return sent };
         if law.others == Others::Input {
             self.input += datagrams * dt;

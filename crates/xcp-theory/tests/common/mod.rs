@@ -23,6 +23,7 @@ pub fn router(capacity: f64) -> Router {
         sharing: Sharing::Low,
         pools: true,
         calendar: false,
+        own_queue: None,
     }
 }
 
