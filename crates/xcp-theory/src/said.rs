@@ -113,7 +113,8 @@ pub struct MotionSaid {
     pub name: String,
     /// Number of equal flows.
     pub count: usize,
-    /// Mean rate over the measured period.
+    /// Mean rate over the measured period: what is sent, and the payload of what no full queue
+    /// loses.
     pub mean: Rate,
     /// Standard deviation of averages over a round trip, over the mean.
     pub cov: f64,
@@ -230,7 +231,8 @@ fn motion(
         let latest = until - LASTING * (until - class.from);
         let settled =
             rest.and_then(|&rate| moved.settled(i, rate, SETTLED, until)).filter(|t| *t <= latest);
-        let mean = Rate { wire: motion.mean, goodput: motion.mean * class.payload_share };
+        let mean =
+            Rate { wire: motion.mean, goodput: (motion.mean - motion.lost) * class.payload_share };
         Some(MotionSaid {
             name: class.name.clone(),
             count: class.count,

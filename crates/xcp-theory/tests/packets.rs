@@ -301,6 +301,58 @@ fn beside_fluid(scenario: &Scenario, within: f64) {
     );
 }
 
+/// What finds a queue full is lost: no more arrives than the link carries, as with packets, where
+/// some also wait for timeouts.
+#[test]
+fn what_overflows_is_lost() {
+    beside_fluid(&five("", "law = { capacity = \"28mbit\" }", "8bit"), 0.03);
+    for (queue, count, sender, datagrams, delay) in [
+        ("limit = \"20p\", law = { capacity = \"14mbit\" }", 4, "xcp", "8bit", "25ms"),
+        ("limit = \"20p\", law = { capacity = \"14mbit\" }", 4, "xcp", "3mbit", "25ms"),
+        ("limit = \"10p\", law = \"robust\"", 20, "xcp-robust", "8bit", "1ms"),
+    ] {
+        // The first link carries more than the second, where everything happens.
+        let scenario = scenario(&format!(
+            r#"
+duration = "20s"
+[[link]]
+name    = "wide"
+between = ["S", "M"]
+rate    = "40mbit"
+delay   = "{delay}"
+queue   = {{ kind = "xcp", {queue} }}
+[[link]]
+name    = "narrow"
+between = ["M", "D"]
+rate    = "10mbit"
+delay   = "{delay}"
+queue   = {{ kind = "xcp", {queue} }}
+[[flow]]
+name       = "flow"
+count      = {count}
+from       = "S"
+to         = "D"
+congestion = "{sender}"
+[[flow]]
+name = "cbr"
+from = "M"
+to   = "D"
+udp  = {{ rate = "{datagrams}" }}
+"#
+        ));
+        let moved = fluid(&scenario).unwrap();
+        let motion = moved.motion(0, 2.0).unwrap();
+        let (sent, lost) = (f64::from(count) * motion.mean, f64::from(count) * motion.lost);
+        let datagrams = if datagrams == "3mbit" { 3e6 } else { 0.0 };
+        let carried = (sent - lost) * (1.0 + datagrams / sent);
+        assert!(lost > 0.02 * sent, "the test is of a queue that overflows: {motion:?}");
+        assert!((carried / 10e6 - 1.0).abs() < 5e-3, "{carried} of {motion:?}");
+        let said = say(&scenario, None, true).fluid.unwrap();
+        let goodput = moved.classes[0].payload_share * (motion.mean - motion.lost);
+        assert!((said.flows[0].mean.goodput / goodput - 1.0).abs() < 0.05);
+    }
+}
+
 /// The family: XCP-IR beside datagrams has no queue; iXCP's cured rule comes to max-min where XCP
 /// does not.
 #[test]

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use crate::calendar::{MEASURED, PACKET, part};
 use crate::network::{Link, Others, Router};
 
-use super::Queue;
+use super::{Queue, kept};
 
 /// The first part, before anything is known, seconds (XCP_FIRST_INTERVAL_NS).
 const FIRST: f64 = 0.05;
@@ -94,6 +94,8 @@ pub(super) struct CalendarState {
     /// Bytes that arrive in this step, and all that were ever sent.
     arriving: f64,
     sent: f64,
+    /// The share of what arrived in the last step that found the queue full.
+    lost: f64,
     dt: f64,
     step: usize,
     /// When the running part began, and how long it lasts.
@@ -330,6 +332,7 @@ impl Queue for CalendarState {
             queue: 0.0,
             arriving: 0.0,
             sent: 0.0,
+            lost: 0.0,
             dt,
             step: 0,
             began: 0.0,
@@ -359,6 +362,10 @@ impl Queue for CalendarState {
         self.queue
     }
 
+    fn lost(&self) -> f64 {
+        self.lost
+    }
+
     fn advance(&mut self, now: f64, dt: f64, datagrams: f64) -> f64 {
         if datagrams > 0.0 {
             self.tick(now);
@@ -368,7 +375,7 @@ impl Queue for CalendarState {
         }
         let arriving = std::mem::take(&mut self.arriving) + datagrams * dt;
         let sent = (self.queue + arriving).min(self.rate * dt);
-        self.queue = (self.queue + arriving - sent).min(self.limit);
+        (self.queue, self.lost) = kept(self.queue + arriving - sent, arriving, self.limit);
         self.least = self.least.min(self.queue);
         self.step += 1;
         self.sent += sent;

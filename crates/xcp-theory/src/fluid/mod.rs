@@ -15,6 +15,8 @@
 //! 6. Senders follow (2d), x = w/T, if paced, else (3), x(t) = x(t − T) + dw/dt, kept whole: they
 //!    send what the window lets them while it is larger than what is on the way, nothing else. The
 //!    first window of those is spread over one round trip.
+//! 7. What finds a queue full is lost, of all that arrives in the same proportion. Senders hear
+//!    nothing of it.
 //!
 //! A router with a calendar (`law = "robust"`) and its senders (`xcp-robust`) are in `calendar` and
 //! `rate`, with what they leave out; 1 and 3 hold for them, and 2 with parts of an interval.
@@ -47,6 +49,8 @@ trait Queue {
     fn wait(&self) -> f64;
     /// Bytes that wait.
     fn queue(&self) -> f64;
+    /// The share of what arrived in the last step that found the queue full.
+    fn lost(&self) -> f64;
     /// A step of time. Returns the bytes that were sent.
     fn advance(&mut self, now: f64, dt: f64, datagrams: f64) -> f64;
 }
@@ -62,6 +66,14 @@ trait Source {
     fn send(&mut self, now: f64, dt: f64) -> f64;
     /// What is on the way reaches queues, and leaves them with what the routers grant.
     fn cross(&mut self, now: f64, dt: f64, waits: &[f64], routers: &mut [Self::At]);
+    /// Of what has arrived in this step, full queues lose their share. Returns one flow's bytes.
+    fn lose(&mut self, routers: &[Self::At]) -> f64;
+}
+
+/// What a queue of this limit keeps, and the share of what arrived that it loses.
+fn kept(queue: f64, arrived: f64, limit: f64) -> (f64, f64) {
+    let over = queue - limit;
+    if over > 0.0 && arrived > 0.0 { (limit, (over / arrived).min(1.0)) } else { (queue, 0.0) }
 }
 
 /// How the fluid moved over the run.
@@ -75,6 +87,8 @@ pub struct Trajectory {
     pub classes: Vec<Moving>,
     /// By class: rate of one flow over each sample, bit/s on the wire.
     pub rates: Vec<Vec<f64>>,
+    /// By class: the part of it that full queues lost.
+    pub lost: Vec<Vec<f64>>,
     /// By link: its name.
     pub links: Vec<String>,
     /// By link: share of the rate that is used.
@@ -353,12 +367,14 @@ fn run<S: Source>(plan: Plan, dt: f64, duration: f64) -> Trajectory {
         calendar,
         classes: parts.iter().map(moving).collect(),
         rates: vec![Vec::with_capacity(samples); parts.len()],
+        lost: vec![Vec::with_capacity(samples); parts.len()],
         links: links.iter().map(|l| l.name.clone()).collect(),
         utilisation: vec![Vec::with_capacity(samples); links.len()],
         queues: vec![Vec::with_capacity(samples); links.len()],
         mean_queues: vec![Vec::with_capacity(samples); links.len()],
     };
     let mut sent = vec![0.0; parts.len()];
+    let mut lost = vec![0.0; parts.len()];
     let mut carried = vec![0.0; links.len()];
     let mut waited = vec![0.0; links.len()];
     let mut stretch = 0;
@@ -381,8 +397,12 @@ fn run<S: Source>(plan: Plan, dt: f64, duration: f64) -> Trajectory {
             carried[l] += router.advance(now, dt, stretches[stretch].datagrams[l] / 8.0);
             waited[l] += router.queue();
         }
+        for (sender, lost) in senders.iter_mut().zip(&mut lost) {
+            *lost += sender.lose(&routers);
+        }
         if (step + 1) % per_sample == 0 {
-            for (rates, bytes) in out.rates.iter_mut().zip(&mut sent) {
+            let rates = out.rates.iter_mut().chain(&mut out.lost);
+            for (rates, bytes) in rates.zip(sent.iter_mut().chain(&mut lost)) {
                 rates.push(std::mem::take(bytes) * 8.0 / out.step);
             }
             for (l, router) in routers.iter().enumerate() {
@@ -412,8 +432,10 @@ fn moving(part: &Part) -> Moving {
 /// How a class moved in a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Motion {
-    /// Mean, bit/s on the wire.
+    /// Mean of what is sent, bit/s on the wire.
     pub mean: f64,
+    /// Mean of what full queues lose of it, bit/s on the wire.
+    pub lost: f64,
     /// Standard deviation of averages over a round trip, bit/s.
     pub deviation: f64,
 }
@@ -423,14 +445,20 @@ impl Trajectory {
     /// it is not.
     #[must_use]
     pub fn motion(&self, class: usize, from: f64) -> Option<Motion> {
-        let late: Vec<f64> =
-            self.per_round_trip(class, from, f64::INFINITY).map(|(_, rate)| rate).collect();
+        let late: Vec<f64> = self
+            .per_round_trip(&self.rates, class, from, f64::INFINITY)
+            .map(|(_, rate)| rate)
+            .collect();
+        let lost: Vec<f64> = self
+            .per_round_trip(&self.lost, class, from, f64::INFINITY)
+            .map(|(_, rate)| rate)
+            .collect();
         if late.is_empty() {
             return None;
         }
         let mean = average(&late);
         let square = late.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / late.len() as f64;
-        Some(Motion { mean, deviation: square.sqrt() })
+        Some(Motion { mean, lost: average(&lost), deviation: square.sqrt() })
     }
 
     /// Mean queue of a link from a time to the end, bytes.
@@ -450,7 +478,7 @@ impl Trajectory {
     #[must_use]
     pub fn settled(&self, class: usize, rate: f64, share: f64, until: f64) -> Option<f64> {
         let mut since = Some(self.classes[class].from);
-        for (end, r) in self.per_round_trip(class, 0.0, until) {
+        for (end, r) in self.per_round_trip(&self.rates, class, 0.0, until) {
             if (r - rate).abs() > share * rate {
                 since = None;
             } else {
@@ -462,12 +490,18 @@ impl Trajectory {
 
     /// A class's rates in a stretch of time in which it is there, averaged over whole samples that
     /// make up at least a round trip, since (2d) speaks of nothing shorter; each with its end.
-    fn per_round_trip(&self, class: usize, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> {
+    fn per_round_trip(
+        &self,
+        rates: &[Vec<f64>],
+        class: usize,
+        from: f64,
+        to: f64,
+    ) -> impl Iterator<Item = (f64, f64)> {
         let c = &self.classes[class];
         let samples = (c.rtt / self.step).ceil().max(1.0) as usize;
         let block = samples as f64 * self.step;
         let (from, to) = (from.max(c.from), to.min(c.to));
-        let blocks = self.rates[class]
+        let blocks = rates[class]
             .chunks_exact(samples)
             .enumerate()
             .map(move |(i, b)| ((i + 1) as f64 * block, average(b)));

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 use crate::network::Class;
 
-use super::Source;
 use super::calendar::{CalendarState, Passing};
+use super::{Queue, Source};
 
 /// Increase goes no further than so many times what the last round delivered, and so many packets.
 const CAP: (f64, f64) = (8.0, 4.0);
@@ -22,6 +22,8 @@ struct Slot {
     /// When, seconds.
     at: f64,
     bytes: f64,
+    /// The share of them that no full queue has lost.
+    kept: f64,
     /// When it reaches the next queue, or, after the last, the sender; what that queue must have
     /// sent before it is its turn.
     next: f64,
@@ -58,6 +60,8 @@ pub(super) struct RateSender {
     /// By router of the route: slots that have arrived, slots that have departed.
     arrived: Vec<usize>,
     departed: Vec<usize>,
+    /// And those that had arrived before this step.
+    before: Vec<usize>,
 }
 
 impl Source for RateSender {
@@ -82,6 +86,7 @@ impl Source for RateSender {
             first: 0,
             arrived: vec![0; class.route.len()],
             departed: vec![0; class.route.len()],
+            before: vec![0; class.route.len()],
         }
     }
 
@@ -93,10 +98,10 @@ impl Source for RateSender {
         {
             let Some(slot) = self.slots.pop_front() else { break };
             self.first += 1;
-            self.delivered += slot.bytes;
+            self.delivered += slot.bytes * slot.kept;
             self.limited_by = slot.lowered_by;
             if slot.granted.is_finite() {
-                let moved = self.window + slot.bytes * slot.granted * self.base;
+                let moved = self.window + slot.bytes * slot.kept * slot.granted * self.base;
                 self.window = moved.min(self.cap.max(self.window)).max(self.packet);
             }
             if slot.at >= self.round {
@@ -123,6 +128,7 @@ impl Source for RateSender {
         self.slots.push_back(Slot {
             at: now,
             bytes,
+            kept: 1.0,
             next: now + self.reach.first().copied().unwrap_or(self.base),
             turn: 0.0,
             x: self.base / window,
@@ -135,9 +141,10 @@ impl Source for RateSender {
 
     /// What is on the way reaches queues, and leaves them with what the routers grant.
     fn cross(&mut self, now: f64, dt: f64, _waits: &[f64], routers: &mut [CalendarState]) {
+        self.before.clone_from(&self.arrived);
         let (count, rtt) = (self.count, self.base);
         let passing = |slot: &Slot| Passing {
-            bytes: count * slot.bytes,
+            bytes: count * slot.bytes * slot.kept,
             x: slot.x,
             rtt,
             asked: slot.granted,
@@ -171,5 +178,21 @@ impl Source for RateSender {
                 self.departed[hop] += 1;
             }
         }
+    }
+    /// What has arrived in this step loses the share that the queue had no room for.
+    fn lose(&mut self, routers: &[CalendarState]) -> f64 {
+        let mut bytes = 0.0;
+        for (hop, &l) in self.route.iter().enumerate() {
+            let lost = routers[l].lost();
+            if lost <= 0.0 {
+                continue;
+            }
+            let arrived = self.before[hop] - self.first..self.arrived[hop] - self.first;
+            for slot in self.slots.range_mut(arrived) {
+                bytes += slot.bytes * slot.kept * lost;
+                slot.kept *= 1.0 - lost;
+            }
+        }
+        bytes
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::network::{Interval, Link, Others, Router};
 
-use super::Queue;
+use super::{Queue, kept};
 
 /// The first control interval, before anything is known, seconds (as ns-2).
 const FIRST_INTERVAL: f64 = 0.05;
@@ -19,6 +19,8 @@ pub(super) struct RouterState {
     queue: f64,
     /// Bytes that arrive in this step: of XCP flows.
     arriving: f64,
+    /// The share of what arrived in the last step that found the queue full.
+    lost: f64,
     input: f64,
     sum_x: f64,
     sum_xrtt: f64,
@@ -102,6 +104,7 @@ impl Queue for RouterState {
             link: link.clone(),
             queue: 0.0,
             arriving: 0.0,
+            lost: 0.0,
             input: 0.0,
             sum_x: 0.0,
             sum_xrtt: 0.0,
@@ -130,6 +133,10 @@ impl Queue for RouterState {
         self.queue
     }
 
+    fn lost(&self) -> f64 {
+        self.lost
+    }
+
     fn advance(&mut self, now: f64, dt: f64, datagrams: f64) -> f64 {
         self.link.datagrams = datagrams * 8.0;
         self.drain = self.link.drain() / 8.0;
@@ -137,7 +144,7 @@ impl Queue for RouterState {
         let among = if apart { 0.0 } else { datagrams };
         let arriving = std::mem::take(&mut self.arriving) + among * dt;
         let flows = (self.queue + arriving).min(self.drain * dt);
-        self.queue = (self.queue + arriving - flows).min(self.link.limit);
+        (self.queue, self.lost) = kept(self.queue + arriving - flows, arriving, self.link.limit);
         let sent = flows + ((datagrams - among) * dt).min(self.link.rate / 8.0 * dt - flows);
         let Some(law) = self.law else { return sent };
         if law.others == Others::Input {

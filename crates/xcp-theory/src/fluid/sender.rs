@@ -5,14 +5,16 @@ use std::collections::VecDeque;
 
 use crate::network::Class;
 
-use super::Source;
 use super::router::RouterState;
+use super::{Queue, Source};
 
 /// What one sender sent in one step.
 struct Slot {
     /// When, seconds.
     at: f64,
     bytes: f64,
+    /// The share of them that no full queue has lost.
+    kept: f64,
     /// What its headers say: RTT over window (seconds per byte), and RTT.
     x: f64,
     rtt: f64,
@@ -41,6 +43,8 @@ pub(super) struct Sender {
     /// By router of the route: slots that have arrived, slots that have departed.
     arrived: Vec<usize>,
     departed: Vec<usize>,
+    /// And those that had arrived before this step.
+    before: Vec<usize>,
 }
 
 impl Source for Sender {
@@ -64,6 +68,7 @@ impl Source for Sender {
             outstanding: 0.0,
             arrived: vec![0; class.route.len()],
             departed: vec![0; class.route.len()],
+            before: vec![0; class.route.len()],
         }
     }
 
@@ -79,7 +84,7 @@ impl Source for Sender {
             self.outstanding -= slot.bytes;
             self.rtt = now - slot.at;
             if slot.granted.is_finite() {
-                self.window += slot.bytes * slot.granted * self.rtt;
+                self.window += slot.bytes * slot.kept * slot.granted * self.rtt;
                 self.window = self.window.clamp(self.packet, self.bound.max(self.packet));
             }
         }
@@ -100,6 +105,7 @@ impl Source for Sender {
             self.slots.push_back(Slot {
                 at: now,
                 bytes,
+                kept: 1.0,
                 x: self.rtt / self.window,
                 rtt: self.rtt,
                 granted: f64::INFINITY,
@@ -110,6 +116,7 @@ impl Source for Sender {
 
     /// What is on the way reaches queues, and leaves them with what the routers grant.
     fn cross(&mut self, now: f64, dt: f64, waits: &[f64], routers: &mut [RouterState]) {
+        self.before.clone_from(&self.arrived);
         let mut waited = 0.0;
         for (hop, &l) in self.route.iter().enumerate() {
             let reached = now - self.reach[hop] - waited + 0.5 * dt;
@@ -119,7 +126,7 @@ impl Source for Sender {
                 .get(self.arrived[hop] - self.first)
                 .filter(|s| s.at <= reached && self.arrived[hop] < before)
             {
-                routers[l].arrive(self.count * slot.bytes, slot.x, slot.rtt);
+                routers[l].arrive(self.count * slot.bytes * slot.kept, slot.x, slot.rtt);
                 self.arrived[hop] += 1;
             }
             waited += waits[l];
@@ -127,10 +134,26 @@ impl Source for Sender {
             while self.departed[hop] < self.arrived[hop] {
                 let index = self.departed[hop] - self.first;
                 let Some(slot) = self.slots.get_mut(index).filter(|s| s.at <= left) else { break };
-                slot.granted =
-                    routers[l].grant(self.count * slot.bytes, slot.x, slot.rtt, slot.granted);
+                let bytes = self.count * slot.bytes * slot.kept;
+                slot.granted = routers[l].grant(bytes, slot.x, slot.rtt, slot.granted);
                 self.departed[hop] += 1;
             }
         }
+    }
+    /// What has arrived in this step loses the share that the queue had no room for.
+    fn lose(&mut self, routers: &[RouterState]) -> f64 {
+        let mut bytes = 0.0;
+        for (hop, &l) in self.route.iter().enumerate() {
+            let lost = routers[l].lost();
+            if lost <= 0.0 {
+                continue;
+            }
+            let arrived = self.before[hop] - self.first..self.arrived[hop] - self.first;
+            for slot in self.slots.range_mut(arrived) {
+                bytes += slot.bytes * slot.kept * lost;
+                slot.kept *= 1.0 - lost;
+            }
+        }
+        bytes
     }
 }
