@@ -26,6 +26,7 @@ pub struct Reference {
 impl Curve {
     /// The value of a curve in steps over the stretch that ends at `x`.
     pub(crate) fn step_before(&self, x: f64) -> f64 {
-        self.points.iter().rev().find(|(from, _)| *from < x).map_or(f64::NAN, |(_, y)| *y)
+        let begun = self.points.partition_point(|(from, _)| *from < x);
+        self.points[..begun].last().map_or(f64::NAN, |(_, y)| *y)
     }
 }

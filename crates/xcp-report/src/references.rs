@@ -20,7 +20,7 @@ pub fn references(scenarios: &[Scenario]) -> Vec<Vec<Reference>> {
 }
 
 fn of(scenario: &Scenario) -> Vec<Reference> {
-    let stretches = timeline(scenario);
+    let Some(stretches) = timeline(scenario) else { return Vec::new() };
     let mut all: Vec<Reference> = Theory::ALL
         .iter()
         .map(|&theory| {

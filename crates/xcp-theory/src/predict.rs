@@ -44,8 +44,8 @@ impl Theory {
 }
 
 /// A metric's value by theory, over a period (the measured one if absent). `None` for metrics no
-/// theory here knows, and where there are transfers that end, of which theory does not know when
-/// they do.
+/// theory here knows, where there are transfers that end, of which theory does not know when they
+/// do, and where more changes than the timeline follows.
 #[must_use]
 pub fn predict(
     scenario: &Scenario,
@@ -53,7 +53,7 @@ pub fn predict(
     metric: &str,
     period: Option<Period>,
 ) -> Option<f64> {
-    over_time(&timeline(scenario), theory, metric, period.unwrap_or(scenario.measure))
+    over_time(&timeline(scenario)?, theory, metric, period.unwrap_or(scenario.measure))
 }
 
 /// [`predict`] for a [`timeline`](mod@crate::timeline) that is at hand.

@@ -218,7 +218,8 @@ fn motion(
 ) -> FluidSaid {
     let from = scenario.measure.from as f64 / 1e9;
     // The equilibrium is that of the instant's flows, and lasts until the next change.
-    let until = timeline(scenario)
+    let stretches = timeline(scenario).unwrap_or_default();
+    let until = stretches
         .iter()
         .find(|(period, _)| period.to >= at)
         .map_or(scenario.duration, |(period, _)| period.to) as f64

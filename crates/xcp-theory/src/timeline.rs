@@ -9,28 +9,28 @@ use xcp_model::{Scenario, Traffic, UdpPattern};
 
 use crate::network::Network;
 
-/// Most changes followed; a scenario with more is seen at the end of its measured period only.
-const CHANGES: usize = 400;
+/// Most changes followed.
+pub const CHANGES: usize = 10_000;
 /// Bounds the work, flows times changes.
 const WORK: usize = 40_000_000;
 
 /// The networks one after the other, each with its stretch of time. Starts are taken without
-/// jitter, on-off and Poisson sources by their mean.
+/// jitter, on-off and Poisson sources by their mean. `None` if there are too many to follow.
 #[must_use]
-pub fn timeline(scenario: &Scenario) -> Vec<(Period, Network)> {
-    let times = changes(scenario).unwrap_or_default();
-    if times.is_empty() {
-        return vec![(
-            Period { from: 0, to: scenario.duration },
-            Network::before(scenario, scenario.measure.to),
-        )];
-    }
+pub fn timeline(scenario: &Scenario) -> Option<Vec<(Period, Network)>> {
+    let times = changes(scenario)?;
     let ends = times.iter().skip(1).copied().chain([scenario.duration]);
-    times
+    let networks = times
         .iter()
         .zip(ends)
-        .map(|(&from, to)| (Period { from, to }, Network::before(scenario, to)))
-        .collect()
+        .map(|(&from, to)| (Period { from, to }, Network::before(scenario, to)));
+    Some(networks.collect())
+}
+
+/// Whether [`timeline`] follows it.
+#[must_use]
+pub fn is_followed(scenario: &Scenario) -> bool {
+    changes(scenario).is_some()
 }
 
 /// When something changes, 0 included; `None` if too often to follow.
@@ -54,10 +54,8 @@ fn changes(scenario: &Scenario) -> Option<Vec<Nanos>> {
         }
         times.insert(flow.start);
         times.extend(flow.group.stop);
-        if times.len() > CHANGES {
-            return None;
-        }
     }
     times.retain(|&t| t < scenario.duration);
-    (times.len() * scenario.flows.len() <= WORK).then(|| times.into_iter().collect())
+    let followed = times.len() <= CHANGES && times.len() * scenario.flows.len() <= WORK;
+    followed.then(|| times.into_iter().collect())
 }

@@ -373,6 +373,29 @@ fn a_medium_is_shared() {
     assert_eq!(predict(&scenario, Theory::Equilibrium, "links.first.utilisation", None), None);
 }
 
+/// A rate that changes hundreds of times is followed; of one that changes more often than can be
+/// followed nothing is said.
+#[test]
+fn many_changes() {
+    let changing = |steps: u64, every_ms: u64| {
+        let step = |i| format!("[\"{}ms\", \"{}mbit\"]", i * every_ms, 10 + 10 * (i % 2));
+        let steps = (1..steps).map(step).collect::<Vec<_>>().join(", ");
+        scenario(&format!(
+            "duration = \"60s\"\n[[link]]\nname = \"l\"\nbetween = [\"S\", \"D\"]\nrate = \
+             \"10mbit\"\ndelay = \"10ms\"\nrate-changes = [{steps}]\nqueue = {{ kind = \"xcp\", \
+             limit = 100 }}\n[[flow]]\nname = \"f\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \
+             \"xcp\"\n"
+        ))
+    };
+    for theory in Theory::ALL {
+        let goodput =
+            |scenario| predict(&scenario, theory, "flows.f.goodput", None).map(|rate| rate / 1e6);
+        let mean = goodput(changing(600, 100)).unwrap();
+        assert!((mean - 15.0 * 1436.0 / 1500.0).abs() < 0.01, "{theory:?}: {mean}");
+        assert_eq!(goodput(changing(12_000, 5)), None);
+    }
+}
+
 /// A scenario's buffers, framing, comings and goings.
 #[test]
 fn a_scenario_as_theory_sees_it() {

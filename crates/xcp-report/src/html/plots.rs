@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use xcp_theory::timeline::{CHANGES, is_followed};
+
 use super::sections::{grid, quiet};
 use super::{Report, data, escape};
 use crate::{human, links};
@@ -126,6 +128,12 @@ pub(super) fn write(report: &Report<'_>, page: &mut String) {
     let theories = theories(report);
     if !theories.is_empty() {
         notes.push(format!("Dashed lines beside goodput are theory: {}.", theories.join("; ")));
+    }
+    if !report.references.is_empty() && !report.scenarios.iter().all(is_followed) {
+        notes.push(format!(
+            "No theory is drawn beside runs with more changes than it follows: {CHANGES}, fewer if \
+             there are very many flows."
+        ));
     }
     let directions = links::all(report.runs).len();
     if directions > data::LINKS {

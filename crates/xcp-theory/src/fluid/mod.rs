@@ -135,6 +135,8 @@ pub enum NoFluid {
     ForeignQueue,
     /// Links change, or fail for a time, beside a router with a calendar.
     Changes,
+    /// More changes than theory follows.
+    Restless,
     /// It would take long.
     TooLarge,
 }
@@ -165,6 +167,7 @@ impl std::fmt::Display for NoFluid {
                 "the fluid model of routers with a calendar does not cover links that change or \
                  fail for a time"
             }
+            Self::Restless => "the scenario changes more often than theory follows",
             Self::TooLarge => {
                 "there are too many different flows for this duration and these \
                 round trips"
@@ -244,7 +247,7 @@ pub fn with(scenario: &Scenario, change: impl Fn(&mut Router)) -> Result<Traject
 }
 
 fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
-    let stretches = timeline(scenario);
+    let stretches = timeline(scenario).ok_or(NoFluid::Restless)?;
     let everything = whole(scenario);
     if everything.classes.iter().all(|c| !c.explicit) {
         return Err(NoFluid::NoXcp);

@@ -53,6 +53,32 @@ fn theory_says_how_wrong_a_calendar_may_be() {
     assert!(number("/fluid/links/0/queue_mean") > 0.0);
 }
 
+/// Where there is too much to follow, the report has no line, and says so.
+#[test]
+fn a_report_says_where_it_has_no_theory() {
+    let steps = |n: u64| {
+        let step = |i| format!("[\"{i}ms\", \"{}mbit\"]", 1 + i % 2);
+        format!(
+            "udp = {{ pattern = \"schedule\", steps = [{}] }}",
+            (0..n).map(step).collect::<Vec<_>>().join(", ")
+        )
+    };
+    for (changes, said) in [(600, false), (10_500, true)] {
+        let file = SMALL.replace("\"8s\"", "\"11s\"").replace(
+            "[[variant]]\nname = \"XCP\"",
+            &format!(
+                "[[flow]]\nname = \"cbr\"\nfrom = \"S\"\nto = \"D\"\n{}\n\n[[variant]]\nname = \"XCP\"",
+                steps(changes)
+            ),
+        );
+        let home = home(&file);
+        run(0, &["run", "s.toml", "--out", "out", "--variant", "XCP"], home.path());
+        let page = fs::read_to_string(home.path().join("out/report.html")).unwrap();
+        assert_eq!(page.contains("No theory is drawn"), said);
+        assert_eq!(page.contains("\"theory\":\""), !said);
+    }
+}
+
 #[test]
 fn a_report_has_theory_beside_the_packets() {
     let home = home(SMALL);
