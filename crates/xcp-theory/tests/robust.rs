@@ -111,5 +111,8 @@ fn what_the_fluid_does_not_know_of_the_robust_law_it_says() {
     assert_eq!(file("", law, &other), NoFluid::OtherTcp);
     let further = format!("{more}to = \"E\"\ncongestion = \"xcp-robust\"");
     assert_eq!(file("", law, &further), NoFluid::ForeignQueue);
-    assert_eq!(file("rate-changes = [[\"500ms\", \"5mbit\"]]", law, flow), NoFluid::Changes);
+    let changes = "rate-changes = [[\"500ms\", \"5mbit\"]]";
+    assert_eq!(file(changes, law, flow), NoFluid::Changes);
+    let xcp = "{ kind = \"xcp\", limit = 100 }";
+    assert_eq!(file(changes, xcp, "congestion = \"xcp\""), NoFluid::Changes);
 }

@@ -133,7 +133,7 @@ pub enum NoFluid {
     Mixed,
     /// A queue without a router limits senders that then go by delay.
     ForeignQueue,
-    /// Links change, or fail for a time, beside a router with a calendar.
+    /// Links change, or fail for a time.
     Changes,
     /// More changes than theory follows.
     Restless,
@@ -163,10 +163,7 @@ impl std::fmt::Display for NoFluid {
                 "a queue without a router limits flows, and the fluid model does not cover what \
                  they do then"
             }
-            Self::Changes => {
-                "the fluid model of routers with a calendar does not cover links that change or \
-                 fail for a time"
-            }
+            Self::Changes => "the fluid model does not cover links that change or fail for a time",
             Self::Restless => "the scenario changes more often than theory follows",
             Self::TooLarge => {
                 "there are too many different flows for this duration and these \
@@ -259,7 +256,13 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
         return Err(NoFluid::Medium);
     }
     let place = |name: &str| everything.links.iter().position(|l| l.name == name);
-    let calendar = has_calendar(scenario, &everything, &stretches)?;
+    let calendar = has_calendar(&everything, &stretches)?;
+    let mut directions = scenario.links.iter().flat_map(|link| &link.directions);
+    if directions.any(|d| {
+        !(d.rate_changes.is_empty() && d.delay_changes.is_empty() && d.blackouts.is_empty())
+    }) {
+        return Err(NoFluid::Changes);
+    }
     let unknown = |l: &Link| l.router.is_some_and(|r| r.sharing != Sharing::Low && !r.calendar);
     if everything.links.iter().chain(stretches.iter().flat_map(|(_, n)| &n.links)).any(unknown) {
         return Err(NoFluid::OtherLaw);
@@ -308,11 +311,7 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
 }
 
 /// Whether routers have a calendar and senders keep their rate, all of them.
-fn has_calendar(
-    scenario: &Scenario,
-    everything: &Network,
-    stretches: &[(Period, Network)],
-) -> Result<bool, NoFluid> {
+fn has_calendar(everything: &Network, stretches: &[(Period, Network)]) -> Result<bool, NoFluid> {
     let networks = || stretches.iter().map(|(_, n)| n).chain([everything]);
     let mut laws = networks().flat_map(|n| &n.links).filter_map(|l| l.router.as_ref());
     let mut classes = everything.classes.iter();
@@ -321,12 +320,6 @@ fn has_calendar(
     }
     if !laws.all(|r| r.calendar) || !classes.all(|c| c.keeps_rate) {
         return Err(NoFluid::Mixed);
-    }
-    let mut directions = scenario.links.iter().flat_map(|link| &link.directions);
-    if directions.any(|d| {
-        !(d.rate_changes.is_empty() && d.delay_changes.is_empty() && d.blackouts.is_empty())
-    }) {
-        return Err(NoFluid::Changes);
     }
     let bare = |n: &Network, l: usize| n.links[l].router.is_none();
     let limits = |n: &Network| {
