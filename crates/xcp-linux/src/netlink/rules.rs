@@ -22,6 +22,7 @@ const FRA_FWMASK: u16 = 16;
 const FRA_PROTOCOL: u16 = 21;
 /// linux/rtnetlink.h.
 const RTA_VIA: u16 = 18;
+const RTM_F_LOOKUP_TABLE: u32 = 0x1000;
 
 /// What diverts marked packets to this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,13 @@ pub struct Diversion {
 /// An address of each family that stands for all of it.
 const FAMILIES: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+
+/// Addresses that are no machine's (RFC 1112, section 4; RFC 6666): no route but one that leads
+/// everywhere is for them.
+const NOBODYS: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(240, 0, 0, 1)),
+    IpAddr::V6(Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 1)),
+];
 
 fn is_unsupported(errno: Option<i32>) -> bool {
     matches!(errno, Some(libc::EAFNOSUPPORT | libc::EOPNOTSUPP))
@@ -110,6 +118,39 @@ impl Netlink {
     /// Whether what [`Netlink::divert`] adds is there.
     pub fn diverts(&mut self, diversion: &Diversion) -> Result<bool> {
         Ok(!self.that_divert(diversion, true)?.is_empty())
+    }
+
+    /// The versions of IP whose marked packets do not come to this machine by the table: a rule or
+    /// a route is missing, or another rule comes first. The kernel is asked what it would do with
+    /// a packet, so it does not matter what has happened to which of them, nor how many routes
+    /// there are.
+    pub fn misled(&mut self, diversion: &Diversion) -> Result<Vec<&'static str>> {
+        let mut found = Vec::new();
+        for to in NOBODYS {
+            match self.table_for(diversion.mark, to) {
+                Ok(Some(table)) if table == diversion.table => {}
+                // Packets for addresses without a route are refused by all kinds of numbers.
+                Err(e) if e.errno().is_none() => return Err(e),
+                Err(e) if is_unsupported(e.errno()) => {}
+                _ => found.push(if to.is_ipv4() { "IPv4" } else { "IPv6" }),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The routing table that decides about packets with a mark.
+    fn table_for(&mut self, mark: u32, to: IpAddr) -> Result<Option<u32>> {
+        let mut fixed = [0; 12];
+        fixed[0] = family(to);
+        fixed[1] = if to.is_ipv4() { 32 } else { 128 };
+        fixed[8..].copy_from_slice(&RTM_F_LOOKUP_TABLE.to_ne_bytes());
+        let mut request = Request::new(libc::RTM_GETROUTE, 0, &fixed);
+        request.attribute(libc::RTA_DST, &octets(to)).number(libc::RTA_MARK, mark);
+        self.get(
+            || format!("look up the route to {to} of packets with mark {mark:#x}"),
+            request,
+            |payload| number(attribute(payload.get(12..)?, libc::RTA_TABLE)?, 0),
+        )
     }
 
     fn that_divert(&mut self, diversion: &Diversion, wanted_ours: bool) -> Result<Vec<String>> {

@@ -243,6 +243,31 @@ fn marks() -> Finding {
     Finding::ok("marks", "sockets do not inherit marks from packets")
 }
 
+/// What may come to be in the way of a proxy that runs, so that new connections hang.
+pub(crate) fn hanging(devices: &[(&str, &Device)]) -> Vec<Finding> {
+    let all = [bridges(devices), way_back(devices), marks()];
+    all.into_iter().filter(|finding| finding.standing == Standing::InTheWay).collect()
+}
+
+/// Packets that a running proxy has marked do not come to this machine.
+pub(crate) fn misled(slot: Slot, versions: &[&str]) -> Finding {
+    let diversion = slot.diversion();
+    Finding::in_the_way(
+        "rules",
+        format!(
+            "{} packets with the mark of the proxy that is running ({:#x}) are not routed by its \
+             table {}",
+            versions.join(" and "),
+            diversion.mark,
+            diversion.table
+        ),
+        format!(
+            "remove the rule that takes them before priority {} (`ip rule`, `ip -6 rule`)",
+            diversion.priority
+        ),
+    )
+}
+
 /// What is diverted comes to this machine, and is not tracked.
 fn firewall(slot: Slot) -> Finding {
     let strict = tables::strict_inputs().unwrap_or_default();
@@ -359,6 +384,10 @@ pub fn look(options: &Options, name: &str) -> Result<Vec<Finding>> {
         ),
         None => Finding::ok("rules", "no other routing rule uses our mark or table"),
     });
+    for owner in owners.iter().filter(|owner| owner.wan == *wan_name && owner.lives()) {
+        let versions = netlink.misled(&owner.slot.diversion())?;
+        found.extend((!versions.is_empty()).then(|| misled(owner.slot, &versions)));
+    }
     if options.rate_bps()?.is_some() {
         found.push(wan::shaper(&mut netlink, &wan, &namespace)?);
     }

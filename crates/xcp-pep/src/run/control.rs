@@ -14,7 +14,7 @@ use xcp_linux::{Error, Result, qdisc};
 
 use super::door::{Door, Visitors};
 use super::set_up::Proxy;
-use super::{Command, again, show, swallowed};
+use super::{Command, again, show, swallowed, watch};
 use crate::gateway::keeper::Keeper;
 use crate::gateway::rules::Diverted;
 use crate::gateway::wan::{self, Shaping};
@@ -23,6 +23,8 @@ use crate::worker::Order;
 
 /// One connection in so many has to end before more are taken where there were too many.
 const ROOM: usize = 20;
+/// How long it is waited where something is to be looked at again before long.
+const SOON: Duration = Duration::from_millis(50);
 
 /// SIGTERM, SIGINT and SIGHUP as something to read.
 #[derive(Debug)]
@@ -111,9 +113,11 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
         }
         make_room(&mut proxy, end.is_some());
         swallowed::look(&mut proxy, keeper);
+        watch::look(&mut proxy, Instant::now());
         let soon =
             end.is_some() || proxy.beginnings.is_some() || proxy.passing || !visitors.is_empty();
-        let asked = wait(&proxy, &visitors, soon)?;
+        let patience = if soon { Some(SOON) } else { proxy.links.as_ref().map(|_| watch::PAUSE) };
+        let asked = wait(&proxy, &visitors, patience)?;
         while let Some(signal) = proxy.signals.next() {
             match signal {
                 libc::SIGHUP => match reload(&mut proxy, command, &now) {
@@ -211,8 +215,8 @@ struct Asked {
     links: bool,
 }
 
-/// `soon`: something is to be looked at again before long.
-fn wait(proxy: &Proxy, visitors: &Visitors, soon: bool) -> Result<Asked> {
+/// No longer than `patience`, if there is something to be looked at again then.
+fn wait(proxy: &Proxy, visitors: &Visitors, patience: Option<Duration>) -> Result<Asked> {
     let doors = [
         Some(proxy.signals.0.as_fd()),
         Some(proxy.show.as_fd()),
@@ -223,8 +227,10 @@ fn wait(proxy: &Proxy, visitors: &Visitors, soon: bool) -> Result<Asked> {
     let mut fds: Vec<PollFd<'_>> =
         doors.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     fds.extend(visitors.waits().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
-    let wait =
-        soon.then(|| Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(50).as_nanos() as i64 });
+    let wait = patience.map(|patience| Timespec {
+        tv_sec: patience.as_secs() as i64,
+        tv_nsec: patience.subsec_nanos().into(),
+    });
     match poll(&mut fds, wait.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(e) => return Err(Error::because("cannot wait for signals", std::io::Error::from(e))),

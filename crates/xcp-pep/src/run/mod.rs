@@ -9,6 +9,7 @@ mod limits;
 mod set_up;
 pub mod show;
 mod swallowed;
+mod watch;
 
 use std::path::PathBuf;
 

@@ -15,6 +15,7 @@ use xcp_linux::router::Router;
 use xcp_linux::{Error, Result, sysctl};
 
 use super::beginnings::Beginnings;
+use super::watch::Watch;
 use super::{Command, limits};
 use crate::confirm::{self, Holder};
 use crate::gateway::keeper::Keeper;
@@ -68,6 +69,8 @@ pub(super) struct Proxy {
     pub wan_is_there: bool,
     /// What the keeper was told.
     pub state: State,
+    /// What others take away, or put in the way.
+    pub watch: Watch,
     /// Who the proxy was made by.
     pub user: rustix::process::Uid,
     /// New connections pass untouched, because there are too many.
@@ -506,6 +509,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             links,
             wan_is_there: true,
             state: state.clone(),
+            watch: Watch::default(),
             user: made_by,
             connections,
             beginnings,

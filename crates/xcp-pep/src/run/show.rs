@@ -14,6 +14,7 @@ use xcp_linux::{Error, Result};
 
 use super::set_up::Proxy;
 use crate::gateway::found::Found;
+use crate::gateway::look::Finding;
 use crate::gateway::state::Place;
 use crate::shared::Shared;
 use crate::urgent;
@@ -39,6 +40,8 @@ pub struct Answer {
 pub struct Gateway {
     /// Device towards the long link.
     pub wan: String,
+    /// What makes new connections hang at the moment.
+    pub in_the_way: Vec<Finding>,
     /// Devices towards clients and servers.
     pub lan: Vec<String>,
     /// The congestion control's name.
@@ -137,6 +140,7 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         proxy.router.as_ref().and_then(|router| router.status().ok()).map(|status| status.state);
     Some(Gateway {
         wan: diverted.wan.clone(),
+        in_the_way: proxy.watch.in_the_way.clone(),
         lan: diverted.lan.clone(),
         congestion: proxy.plan.congestion.clone(),
         law: proxy.plan.law.map(Preset::name),
@@ -213,6 +217,11 @@ fn text(proxy: &Proxy) -> String {
             "xcpnet_pep_wan_persistent_queue_bytes",
             "Its persistent queue.",
             gateway.persistent_queue,
+        );
+        gauge(
+            "xcpnet_pep_in_the_way",
+            "Things that make new connections hang.",
+            Some(gateway.in_the_way.len() as f64),
         );
         gauge(
             "xcpnet_pep_holding",

@@ -378,6 +378,13 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
     );
     let gateway = &answer["gateway"];
     if gateway.is_object() {
+        for finding in gateway["in_the_way"].as_array().into_iter().flatten() {
+            out.push_str(&format!(
+                "  new connections hang: {}; {}\n",
+                finding["found"].as_str().unwrap_or_default(),
+                finding["remedy"].as_str().unwrap_or_default()
+            ));
+        }
         out.push_str(&format!("  long link {}", gateway["wan"].as_str().unwrap_or_default()));
         if let Some(capacity) = gateway["capacity"].as_f64() {
             let input = gateway["input_traffic"].as_f64().unwrap_or(0.0);

@@ -14,7 +14,7 @@ use super::{DELAY, leftovers, one, settles};
 const DEVICES: [&str; 4] = ["--wan", "wan", "--lan", "lan"];
 
 /// Commands of iproute2 or nft; whether all went well.
-fn all_done(namespace: &Namespace, program: &str, commands: &[&str]) -> bool {
+pub(super) fn all_done(namespace: &Namespace, program: &str, commands: &[&str]) -> bool {
     commands.iter().all(|words| {
         let done = namespace.run(|| Command::new(program).args(words.split(' ')).output()).unwrap();
         let well = done.as_ref().is_ok_and(|output| output.status.success());
@@ -29,7 +29,7 @@ fn all_done(namespace: &Namespace, program: &str, commands: &[&str]) -> bool {
     })
 }
 
-fn text(output: &Output) -> String {
+pub(super) fn text(output: &Output) -> String {
     [&output.stdout[..], &output.stderr[..]].map(|bytes| String::from_utf8_lossy(bytes)).concat()
 }
 

@@ -8,6 +8,7 @@ mod garbage;
 mod limits;
 mod link;
 mod look;
+mod loss;
 mod owner;
 mod rates;
 mod reload;
