@@ -123,7 +123,6 @@ impl Place {
     /// # Errors
     /// No place to write.
     pub fn write(&self, state: &State) -> Result<()> {
-        let doing = || format!("cannot write {}", self.file().display());
         let written = || -> std::io::Result<()> {
             // For others to look at where it is root's, and nobody else's business where it is a
             // user's.
@@ -137,7 +136,21 @@ impl Place {
             file.write_all(&serde_json::to_vec(state)?)?;
             fs::rename(new, self.file())
         };
-        written().map_err(|e| Error::because(doing(), e))
+        written().map_err(|e| self.unwritable(&self.file(), e))
+    }
+
+    /// Why something of this proxy could not be written, and what to do about it.
+    #[must_use]
+    pub fn unwritable(&self, path: &Path, why: std::io::Error) -> Error {
+        let full = why.kind() == std::io::ErrorKind::StorageFull;
+        let error = Error::because(format_args!("cannot write {}", path.display()), why);
+        match self.0.parent().filter(|_| full) {
+            Some(above) => error.remedy(format!(
+                "make room there; `df {0}` and `df -i {0}` show what is used up",
+                above.display()
+            )),
+            None => error,
+        }
     }
 
     /// The proxy that lives there.

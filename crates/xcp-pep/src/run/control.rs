@@ -1,6 +1,7 @@
 //! The thread that is asked and told: signals, questions of `pep show`, Prometheus, and the file of
 //! options when it is to be read again.
 
+use std::io::Write as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,7 +15,7 @@ use xcp_linux::{Error, Result, qdisc};
 
 use super::door::{Door, Visitors};
 use super::set_up::Proxy;
-use super::{Command, again, show, swallowed, watch};
+use super::{Command, READY, again, show, swallowed, watch};
 use crate::gateway::keeper::Keeper;
 use crate::gateway::rules::Diverted;
 use crate::gateway::wan::{self, Shaping};
@@ -65,7 +66,10 @@ impl Signals {
 }
 
 /// Tells whoever started it that it is ready: systemd (sd_notify(3)), or `pep up`.
-fn tell_ready(command: &Command) {
+///
+/// # Errors
+/// It was `pep up`, and was killed: nobody would know of the proxy.
+fn tell_ready(command: &Command) -> Result<()> {
     if let Some(path) = std::env::var_os("NOTIFY_SOCKET")
         && let Ok(socket) = UnixDatagram::unbound()
         && let Ok(manager) = match path.as_bytes().strip_prefix(b"@") {
@@ -76,18 +80,21 @@ fn tell_ready(command: &Command) {
         let _ = socket.send_to_addr(b"READY=1", &manager);
     }
     if command.log_file.is_some() {
-        println!("ready");
-        // Whoever started it waits for the end of this.
-        if let Ok(null) = std::fs::File::open("/dev/null") {
+        writeln!(std::io::stdout(), "{READY}").map_err(|e| {
+            Error::because("cannot tell whoever started the proxy that it is up", e)
+        })?;
+        // Nobody reads any more what is said there.
+        if let Ok(null) = std::fs::File::options().write(true).open("/dev/null") {
             let _ = rustix::stdio::dup2_stdout(null);
         }
     }
+    Ok(())
 }
 
 /// Until it is told to end.
 pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) -> Result<()> {
     let mut now = command.options.clone();
-    tell_ready(command);
+    tell_ready(command)?;
     tracing::info!(
         wan = proxy.plan.wan.as_ref().map(|d| d.name.as_str()),
         listen = ?now.listen,

@@ -20,6 +20,9 @@ pub use show::{Answer, Gateway, ask};
 
 use crate::options::Options;
 
+/// The line by which a proxy in the background says on stdout that it is up.
+pub const READY: &str = "ready";
+
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct Command {

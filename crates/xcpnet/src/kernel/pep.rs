@@ -1,15 +1,18 @@
 //! `xcpnet pep`.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command as Program, Stdio};
+mod up;
+
 use std::time::{Duration, Instant};
 
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 use xcp_linux::error::is_root;
 use xcp_linux::namespace::Namespace;
 use xcp_pep::gateway::found::{Found, take_back_leftovers};
 use xcp_pep::gateway::look::{Finding, Standing};
-use xcp_pep::gateway::owner::{self, owners};
+use xcp_pep::gateway::owner::owners;
 use xcp_pep::gateway::state::{Place, start_time};
 use xcp_pep::gateway::wan::DEFAULT_LAW;
 use xcp_pep::options::{self, Options};
@@ -17,11 +20,12 @@ use xcp_pep::run::{self, Command};
 use xcp_pep::share::Share;
 use xcp_report::human;
 
+use self::up::ToStarter;
 use super::{namespace, watched};
 use crate::cli::{PepArguments, PepCommand, PepRun, PepWhich};
 use crate::failure::{Failure, LACKING};
 use crate::output::Printer;
-use crate::terminal::{self, Plain};
+use crate::terminal::Plain;
 
 /// What ends a process takes beyond the time its connections are given.
 const GRACE: Duration = Duration::from_secs(10);
@@ -189,97 +193,42 @@ fn check(run: &PepRun, json: bool, printer: &mut Printer) -> Result<(), Failure>
     }
 }
 
-/// Logs go to stderr.
-fn log(options: &Options) -> Result<(), Failure> {
-    let to = tracing_subscriber::fmt()
-        .with_writer(|| Plain::new(std::io::stderr()))
-        .with_max_level(options.log_level()?)
-        .with_target(false);
-    let _ = if options.log_json == Some(true) {
-        to.json().try_init()
+/// Logs go to stderr; warnings, whatever is logged, also to whoever waits for a proxy in the
+/// background to come up.
+fn log(options: &Options, in_background: bool) -> Result<(), Failure> {
+    let to = fmt::layer().with_writer(|| Plain::new(std::io::stderr())).with_target(false);
+    let to = if options.log_json == Some(true) {
+        to.json().boxed()
     } else {
-        to.with_ansi(false).try_init()
+        to.with_ansi(false).boxed()
     };
+    let told = in_background.then(|| {
+        let bare = fmt::layer().without_time().with_level(false).with_target(false);
+        bare.with_ansi(false).with_writer(|| ToStarter).with_filter(LevelFilter::WARN)
+    });
+    let level = options.log_level()?;
+    let _ = tracing_subscriber::registry().with(to.with_filter(level)).with(told).try_init();
     Ok(())
 }
 
 fn foreground(run: &PepRun) -> Result<(), Failure> {
-    let command = command(run)?;
-    log(&command.options)?;
-    enter(&run.which)?;
-    Ok(run::run(&command)?)
+    let in_background = run.in_background.is_some();
+    let ended = (|| {
+        let command = command(run)?;
+        log(&command.options, in_background)?;
+        enter(&run.which)?;
+        Ok(run::run(&command)?)
+    })();
+    if in_background {
+        let _ = ended.as_ref().map_err(up::tell_starter);
+    }
+    ended
 }
 
-/// The same command line with `run` for `up`.
 fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
-    // What is wrong with the options is told here rather than in a log.
+    // What is wrong with the options is told before anything is done.
     let command = command(run)?;
-    let place = enter(&run.which)?;
-    if let Some(parent) = place.path().parent() {
-        std::fs::create_dir_all(parent)
-            .map_err(|e| Failure::new(format!("cannot make {}: {e}", parent.display())))?;
-    }
-    if let Some((pid, _)) = Found::look(&place, &run.which.name).living {
-        return Err(Failure::new(format!(
-            "a proxy is already running here (process {pid}); run `{}` first",
-            owner::down(&run.which.name)
-        )));
-    }
-    let log = place.log();
-    // Another one may be starting, and an earlier one may have left its log: the file gets its name
-    // when the proxy is up.
-    let mut own = log.clone().into_os_string();
-    own.push(format!(".{}", std::process::id()));
-    let own = std::path::PathBuf::from(own);
-    let logs = File::create(&own)
-        .map_err(|e| Failure::new(format!("cannot write {}: {e}", own.display())))?;
-    let mut words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
-    if let Some(word) = words.iter_mut().find(|word| *word == "up") {
-        *word = "run".into();
-    }
-    words.push("--in-background".into());
-    words.push(log.clone().into());
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::new(format!("cannot find this program: {e}")))?;
-    let mut child = Program::new(program)
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(logs)
-        .spawn()
-        .map_err(|e| Failure::new(format!("cannot start the proxy: {e}")))?;
-    let mut line = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        let _ = BufReader::new(stdout).read_line(&mut line);
-    }
-    if line.trim() == "ready" {
-        std::fs::rename(&own, &log)
-            .map_err(|e| Failure::new(format!("cannot write {}: {e}", log.display())))?;
-        let what = match (&command.options.wan, command.options.listen.as_slice()) {
-            (Some(wan), []) => format!("connections across {wan} are carried by XCP"),
-            (Some(wan), addresses) => format!(
-                "connections across {wan} are carried by XCP; clients at {}",
-                list(addresses)
-            ),
-            (None, addresses) => format!("clients at {}", list(addresses)),
-        };
-        for warning in command.options.warnings() {
-            terminal::tell(&format!("warning: {warning}"));
-        }
-        return printer.line(&format!(
-            "the proxy is up (process {}): {what}; it logs into {}",
-            child.id(),
-            log.display()
-        ));
-    }
-    let _ = child.wait();
-    let said = std::fs::read_to_string(&own).unwrap_or_default();
-    let _ = std::fs::remove_file(&own);
-    Err(Failure::new(said.trim_end().trim_start_matches("error: ")))
-}
-
-fn list(addresses: &[std::net::SocketAddr]) -> String {
-    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    up::up(&command, &enter(&run.which)?, printer)
 }
 
 /// Tells a proxy to do something, and what came of it.

@@ -19,6 +19,7 @@ mod site;
 mod traffic;
 mod trunk;
 mod unit;
+mod up;
 mod urgent;
 mod worker;
 
