@@ -1,6 +1,8 @@
 //! What there is of a proxy, told from what cannot lie: processes, locks, rules. What is written of
 //! it may have been removed, or be of one that was killed.
 
+use std::time::Duration;
+
 use xcp_linux::netlink::Netlink;
 use xcp_linux::{Result, cgroup};
 
@@ -48,6 +50,18 @@ impl Found {
     pub fn other_words(&self) -> Option<String> {
         let words: Vec<String> = self.others.iter().map(Owner::words).collect();
         (!words.is_empty()).then(|| format!("there is {}; choose it with --name", words.join(", ")))
+    }
+
+    /// That it takes questions and has not answered within this time, in words.
+    #[must_use]
+    pub fn why_hung(&self, time: Duration) -> String {
+        let Some((pid, _)) = self.living else { return self.why_silent() };
+        let seconds = time.as_secs();
+        format!(
+            "the proxy (process {pid}) has not answered within {seconds} s; if somebody has \
+             stopped it, `kill -CONT {pid}` lets it go on, and `{} --now` ends it in any case",
+            owner::down(&self.name)
+        )
     }
 
     /// Why it cannot be asked, in words.

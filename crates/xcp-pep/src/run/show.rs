@@ -284,6 +284,9 @@ fn text(proxy: &Proxy) -> String {
     proxy.shared.metrics.text(proxy.shared.active.load(Ordering::Relaxed), &more)
 }
 
+/// How long a proxy may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Asks the proxy of a place; `name`: its name, `what`: `show`, or an order (`control.rs`).
 ///
 /// # Errors
@@ -292,7 +295,7 @@ pub fn ask(place: &Place, name: &str, what: &str) -> Result<serde_json::Value> {
     let path = place.socket();
     let asked = || -> std::io::Result<Vec<u8>> {
         let mut stream = UnixStream::connect(&path)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(format!("{what}\n").as_bytes())?;
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes)?;
@@ -310,6 +313,10 @@ pub fn ask(place: &Place, name: &str, what: &str) -> Result<serde_json::Value> {
             } else {
                 error
             }
+        }
+        // The time to wait for it is over.
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            Error::new(Found::look(place, name).why_hung(PATIENCE))
         }
         _ => Error::because(format_args!("cannot query the proxy at {}", path.display()), e),
     })?;

@@ -25,9 +25,10 @@ use super::{namespace, watched};
 use crate::cli::{PepArguments, PepCommand, PepRun, PepWhich};
 use crate::failure::{Failure, LACKING};
 use crate::output::Printer;
-use crate::terminal::Plain;
+use crate::terminal::{self, Plain};
 
-/// What ends a process takes beyond the time its connections are given.
+/// How long a process may take to end beyond the time its connections are given, and its keeper to
+/// undo what it has set up.
 const GRACE: Duration = Duration::from_secs(10);
 /// Characters of a proxy's name: it is part of a path, and of a comment in the packet filter.
 const LONGEST_NAME: usize = 64;
@@ -237,17 +238,53 @@ fn told(place: &Place, name: &str, order: &str, printer: &mut Printer) -> Result
     printer.line(answer["done"].as_str().unwrap_or("done"))
 }
 
-/// Tells it to end.
-fn signal_end(pid: u32) -> Result<(), Failure> {
+/// Tells it to end; with SIGKILL it does not have a choice.
+fn signal(pid: u32, signal: i32) -> Result<(), Failure> {
     // SAFETY: a signal to a process that was seen to be the proxy's a moment ago.
-    let done = unsafe { libc::kill(pid as i32, libc::SIGTERM) };
-    if done < 0 {
-        return Err(Failure::new(format!(
-            "cannot notify process {pid}: {}; run it as root",
-            std::io::Error::last_os_error()
-        )));
+    let done = unsafe { libc::kill(pid as i32, signal) };
+    let why = std::io::Error::last_os_error();
+    // It may have ended since.
+    if done < 0 && why.raw_os_error() != Some(libc::ESRCH) {
+        return Err(Failure::new(format!("cannot notify process {pid}: {why}; run it as root")));
     }
     Ok(())
+}
+
+/// Waits for the end of a process, for no longer than a limit. Whether it has ended.
+fn ends((pid, start): (u32, u64), limit: Duration) -> bool {
+    let begin = Instant::now();
+    while start_time(pid) == Some(start) {
+        if begin.elapsed() >= limit {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// Ends a proxy at once, whether it answers or not.
+fn end_now(process: (u32, u64)) -> Result<(), Failure> {
+    let (pid, _) = process;
+    let until = Instant::now() + GRACE;
+    while Instant::now() < until {
+        // The second one ends it at once; but of two that wait to be read, the kernel makes one.
+        signal(pid, libc::SIGTERM)?;
+        if ends(process, Duration::from_millis(100)) {
+            return Ok(());
+        }
+    }
+    terminal::tell(&format!(
+        "warning: the proxy (process {pid}) has not ended within {} s, and is killed",
+        GRACE.as_secs()
+    ));
+    signal(pid, libc::SIGKILL)?;
+    if ends(process, GRACE) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "process {pid} does not end although it was killed: it is waiting in the kernel \
+         (`cat /proc/{pid}/stack` says for what); run this again when it has ended"
+    )))
 }
 
 fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failure> {
@@ -261,15 +298,19 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
             _ => taken_back(left),
         });
     }
-    if let Some((pid, start)) = found.living {
-        let alive = || start_time(pid) == Some(start);
-        signal_end(pid)?;
+    if let Some(process) = found.living {
+        signal(process.0, libc::SIGTERM)?;
         if now {
-            signal_end(pid)?;
-        }
-        // It knows how long to wait; its connections are shown meanwhile by `pep show`.
-        while alive() {
-            std::thread::sleep(Duration::from_millis(20));
+            end_now(process)?;
+        } else if !ends(process, GRACE) {
+            // It knows how long to wait; its connections are shown meanwhile by `pep show`. But one
+            // that does not answer may never end.
+            if let Err(why) = run::ask(&place, &which.name, "show")
+                && !ends(process, Duration::ZERO)
+            {
+                terminal::tell(&format!("warning: {why}"));
+            }
+            ends(process, Duration::MAX);
         }
     }
     // Its keeper cleans up. Where that is gone, too, this does.

@@ -213,6 +213,28 @@ fn what_both_have_left_is_told_and_taken_back() {
     assert!(said(&again).contains("no proxy"), "{}", said(&again));
 }
 
+#[test]
+fn one_that_does_not_answer_is_told_of_and_ended_all_the_same() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let before = leftovers(&site.near);
+    let Some(near) = Proxy::up(&site.near, RATE) else { return };
+    near.signal(libc::SIGSTOP);
+    let shown = pep(&site.near, "show", &[]);
+    let text = said(&shown);
+    assert!(
+        !shown.status.success()
+            && text.contains(&format!("process {}) has not answered", near.pid))
+            && text.contains("`xcpnet pep down --now`"),
+        "{text}"
+    );
+    let down = pep(&site.near, "down", &["--now"]);
+    let text = said(&down);
+    assert!(down.status.success() && text.contains("is killed"), "{text}");
+    std::mem::forget(near);
+    settles(&site.near, &before);
+}
+
 fn address(namespace: &Namespace, device: &str, address: &str) {
     let (mut netlink, index) = number(namespace, device);
     netlink.add_address(index, address.parse().unwrap(), 24).unwrap();
