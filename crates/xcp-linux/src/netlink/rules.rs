@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::addresses::{family, octets};
 use super::message::{Request, attribute, number, short};
 use super::{Netlink, Result};
+use crate::sysctl;
 
 /// Who made rules and routes (rtnetlink(7)'s rtm_protocol): a number nobody else has, by which they
 /// are known again.
@@ -46,15 +47,22 @@ const NOBODYS: [IpAddr; 2] = [
     IpAddr::V6(Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 1)),
 ];
 
+/// The versions of IP whose packets may be led to the loopback device; IPv6 may be switched off
+/// there, in this thread's namespace.
+fn versions<T>(of: [T; 2]) -> impl Iterator<Item = T> {
+    let off = sysctl::read("net.ipv6.conf.lo.disable_ipv6").is_ok_and(|value| value == "1");
+    of.into_iter().take(if off { 1 } else { 2 })
+}
+
 fn is_unsupported(errno: Option<i32>) -> bool {
     matches!(errno, Some(libc::EAFNOSUPPORT | libc::EOPNOTSUPP))
 }
 
 impl Netlink {
-    /// Adds rules and routes for both families (IPv6's where there is one). What is there of them
-    /// already is no error.
+    /// Adds rules and routes for both families (IPv6's where there is one and it is switched on).
+    /// What is there of them already is no error.
     pub fn divert(&mut self, diversion: &Diversion) -> Result<()> {
-        for any in FAMILIES {
+        for any in versions(FAMILIES) {
             match self.divert_family(diversion, any) {
                 Err(e) if any.is_ipv6() && is_unsupported(e.errno()) => {}
                 result => result?,
@@ -126,7 +134,7 @@ impl Netlink {
     /// there are.
     pub fn misled(&mut self, diversion: &Diversion) -> Result<Vec<&'static str>> {
         let mut found = Vec::new();
-        for to in NOBODYS {
+        for to in versions(NOBODYS) {
             match self.table_for(diversion.mark, to) {
                 Ok(Some(table)) if table == diversion.table => {}
                 // Packets for addresses without a route are refused by all kinds of numbers.

@@ -165,3 +165,19 @@ fn a_gateway_of_one_version_is_one() {
     site.near.run(|| sysctl::write("net.ipv6.conf.all.forwarding", "0").unwrap()).unwrap();
     in_the_way(&site, &DEVICES, &["net.ipv6.conf.all.forwarding=1"]);
 }
+
+#[test]
+fn a_gateway_whose_ipv6_is_switched_off_carries_ipv4() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    site.near.run(|| sysctl::write("net.ipv6.conf.all.disable_ipv6", "1").unwrap()).unwrap();
+    let up = pep(&site.near, "up", &DEVICES);
+    assert!(!text(&up).contains("IPv6"), "{}", text(&up));
+    if !up.status.success() {
+        return skipped(text(&up));
+    }
+    let near = Proxy { namespace: &site.near, name: "main", pid: 0 };
+    carries(&site, &near, 0, 5043);
+    assert_eq!(near.show()["gateway"]["in_the_way"], serde_json::json!([]));
+    near.down(true);
+}
