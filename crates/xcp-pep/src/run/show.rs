@@ -40,6 +40,8 @@ pub struct Answer {
 pub struct Gateway {
     /// Device towards the long link.
     pub wan: String,
+    /// Whether that device is there.
+    pub wan_is_there: bool,
     /// What makes new connections hang at the moment.
     pub in_the_way: Vec<Finding>,
     /// Devices towards clients and servers.
@@ -140,6 +142,7 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         proxy.router.as_ref().and_then(|router| router.status().ok()).map(|status| status.state);
     Some(Gateway {
         wan: diverted.wan.clone(),
+        wan_is_there: proxy.wan_is_there,
         in_the_way: proxy.watch.in_the_way.clone(),
         lan: diverted.lan.clone(),
         congestion: proxy.plan.congestion.clone(),

@@ -376,13 +376,15 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
             ));
         }
         out.push_str(&format!("  long link {}", gateway["wan"].as_str().unwrap_or_default()));
-        if let Some(capacity) = gateway["capacity"].as_f64() {
+        if gateway["wan_is_there"] == false {
+            out.push_str(": the device is gone; everything on it is set up again when it is back");
+        } else if let Some(capacity) = gateway["capacity"].as_f64() {
             let input = gateway["input_traffic"].as_f64().unwrap_or(0.0);
             out.push_str(&format!(
-                ": {} of {} in use, {} bytes queued",
+                ": {} of {} in use, {:.0} bytes queued",
                 human::rate(input),
                 human::rate(capacity),
-                gateway["persistent_queue"]
+                gateway["persistent_queue"].as_f64().unwrap_or(0.0)
             ));
         }
         // Other senders go by whatever law their router has, and here there is none.

@@ -303,11 +303,14 @@ fn a_device_that_comes_back_is_set_up_again() {
         || leftovers(&site.near).iter().filter(|line| line.contains("htb 7863: dev wan2")).count();
     let forwarded = || near.show()["gateway"]["input_traffic"].as_f64().unwrap();
     assert_eq!(shaped(), 1);
+    let shown = said(&pep(&site.near, "show", &[]));
+    assert!(!shown.contains(".0 bytes") && shown.contains(" bytes queued"), "{shown}");
     sends(&site, other, 5036, || forwarded() > 0.0);
     for port in [5027, 5028] {
         let (mut netlink, index) = number(&site.near, "wan2");
         netlink.delete_link(index).unwrap();
         until("the device is gone", || netlink.index_of("wan2").unwrap().is_none());
+        until("it is told", || said(&pep(&site.near, "show", &[])).contains("the device is gone"));
         plug(&site);
         until("the shaper is back", || shaped() == 1);
         assert!(carries(&site, &near, other, port));
