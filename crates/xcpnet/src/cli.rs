@@ -9,7 +9,7 @@ mod pep;
 pub mod router;
 
 #[cfg(target_os = "linux")]
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -451,7 +451,7 @@ run a scenario from the page, simulated or in its own network namespaces on this
 pub struct ServeArguments {
     /// Address and port; 0 is any port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7010",
-        value_parser = address)]
+        value_parser = address::<7010>)]
     pub listen: SocketAddr,
     /// Let scenarios be run from the page: one at a time, at most ten minutes on Linux
     #[arg(long)]
@@ -587,13 +587,16 @@ fn group(text: &str) -> Result<xcp_linux::doctor::Group, String> {
         .ok_or_else(|| format!("write one of {}", Group::ALL.map(Group::name).join(", ")))
 }
 
-/// An address to listen at.
+/// An address to listen at. Whoever gives none is told one with the port that is usual there.
 #[cfg(target_os = "linux")]
-fn address(text: &str) -> Result<SocketAddr, String> {
+fn address<const USUAL: u16>(text: &str) -> Result<SocketAddr, String> {
+    let missing =
+        |ip| format!("the port is missing; write {}, or another port", SocketAddr::new(ip, USUAL));
     let why = |_| match text.trim_matches(['[', ']']).parse() {
-        Ok(IpAddr::V4(ip)) => format!("the port is missing; write {ip}:7010, or another port"),
-        Ok(IpAddr::V6(ip)) => format!("the port is missing; write [{ip}]:7010, or another port"),
-        Err(_) => "write an IP address and a port, e.g. 127.0.0.1:7010 or [::1]:7010".to_owned(),
+        Ok(ip) => missing(ip),
+        Err(_) => {
+            format!("write an IP address and a port, e.g. 127.0.0.1:{USUAL} or [::1]:{USUAL}")
+        }
     };
     text.parse().map_err(why)
 }
@@ -627,7 +630,9 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn what_an_address_lacks_is_said() {
-        assert_eq!(address("[::1]:0"), Ok("[::1]:0".parse().unwrap()));
+        assert_eq!(address::<1080>("[::1]:0"), Ok("[::1]:0".parse().unwrap()));
+        let other = address::<1080>("127.0.0.1").unwrap_err();
+        assert!(other.contains("write 127.0.0.1:1080,"), "{other}");
         for (text, said) in [
             ("127.0.0.1", "write 127.0.0.1:7010,"),
             ("::1", "write [::1]:7010,"),
@@ -636,7 +641,7 @@ mod tests {
             ("7010", "e.g. 127.0.0.1:7010 or"),
             ("127.0.0.1:70100", "e.g. 127.0.0.1:7010 or"),
         ] {
-            let why = address(text).unwrap_err();
+            let why = address::<7010>(text).unwrap_err();
             assert!(why.contains(said), "{text}: {why}");
         }
     }

@@ -142,7 +142,7 @@ pub struct PepRun {
     #[arg(long, value_name = "WHAT")]
     pub exclude: Vec<String>,
     /// Accept SOCKS 5 and HTTP CONNECT requests at this address; may be repeated
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = super::address)]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = super::address::<1080>)]
     pub listen: Vec<SocketAddr>,
     /// Answer only clients from this network or address at --listen; may be repeated [default:
     /// everybody]
@@ -153,7 +153,7 @@ pub struct PepRun {
     #[arg(long, value_name = "NETWORK")]
     pub allow_target: Vec<String>,
     /// Serve metrics for Prometheus at this address
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = super::address)]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = super::address::<9999>)]
     pub metrics: Option<SocketAddr>,
     /// Neither send a client's first bytes together with the SYN nor accept such bytes from the
     /// long link
