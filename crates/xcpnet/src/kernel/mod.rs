@@ -27,18 +27,8 @@ impl From<xcp_linux::Error> for Failure {
 /// The namespace a command is about.
 fn namespace(name: Option<&str>) -> Result<Namespace, Failure> {
     match name {
-        None => Namespace::current().map_err(|e| {
-            Failure::new(format!(
-                "cannot open this network \
-            namespace: {e}"
-            ))
-        }),
-        Some(name) => Namespace::named(name).map_err(|e| {
-            Failure::new(format!(
-                "cannot open the network namespace \"{name}\": {e}; `ip netns \
-                list` shows those with names"
-            ))
-        }),
+        None => Namespace::current().map_err(Failure::new),
+        Some(name) => Namespace::named(name).map_err(Failure::new),
     }
 }
 

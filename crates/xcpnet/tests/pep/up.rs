@@ -132,3 +132,19 @@ fn one_whose_starter_was_killed_does_not_stay() {
     );
     settles(&site.near, &before);
 }
+
+#[test]
+fn a_namespace_that_is_none_is_told_once() {
+    for (name, words) in [
+        ("nope", "no network namespace \"nope\""),
+        ("/proc/1/ns/nope", "cannot open the network namespace"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_xcpnet"))
+            .args(["pep", "show", "--netns", name])
+            .output()
+            .unwrap();
+        let said = stderr(&output);
+        assert!(!output.status.success() && said.matches(words).count() == 1, "{said}");
+        assert!(said.matches("ip netns").count() < 2, "{said}");
+    }
+}
