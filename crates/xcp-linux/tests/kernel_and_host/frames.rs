@@ -66,7 +66,8 @@ pub fn robust_law() -> impl Strategy<Value = RouterConfig> {
     (capacity, 0..100u32, target, 1..1000u32, any::<bool>()).prop_map(
         |(capacity, overhead_bytes, queue_target_bytes, alpha, steered)| RouterConfig {
             overhead_bytes,
-            queue_target_bytes,
+            // as long as it may be with a calendar, at most
+            queue_target_bytes: queue_target_bytes % ((capacity / 200).max(3000) + 1),
             alpha: f64::from(alpha) / 1000.0,
             tcp: if steered { Tcp::Steered } else { Tcp::Left },
             ..RouterConfig::preset(Preset::Robust, capacity)
