@@ -268,12 +268,13 @@ fn a_receiver_hides_a_queue() {
 }
 
 /// Whoever hides the queue that its flow fills, behind a router with more room, is found out by
-/// what that queue then drops; for most of the time nothing that its clock says counts.
+/// what that queue then drops; for most of the time nothing that its clock says counts. When it is
+/// found out is chance: the median of five seeds.
 #[test]
 fn a_queue_is_hidden_for_a_while_only() {
-    let share = |lies: &str| {
+    let share = |lies: &str, seed: u64| {
         let text = format!(
-            "duration = \"60s\"\nmeasure = {{ from = \"20s\" }}\n\
+            "seed = {seed}\nduration = \"60s\"\nmeasure = {{ from = \"20s\" }}\n\
              [[link]]\nbetween = [\"S\", \"M\"]\nrate = \"50mbit\"\ndelay = \"1ms\"\n\
              queue = {{ kind = \"xcp\", limit = \"2bdp\", law = \"robust\" }}\n\
              [[link]]\nbetween = [\"M\", \"D\"]\nrate = \"20mbit\"\ndelay = \"39ms\"\n\
@@ -287,7 +288,12 @@ fn a_queue_is_hidden_for_a_while_only() {
             load(Path::new("x.toml"), &text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}"));
         simulate(&scenario[0], &mut ()).unwrap().summary.flows[0].goodput / 1e6
     };
-    let (honest, liar) = (share(""), share("lies = { hides = true }"));
+    let median = |lies: &str| {
+        let mut shares = [1, 2, 3, 4, 5].map(|seed| share(lies, seed));
+        shares.sort_by(f64::total_cmp);
+        shares[2]
+    };
+    let (honest, liar) = (median(""), median("lies = { hides = true }"));
     assert!((1.6..2.2).contains(&honest), "{honest} Mbit/s");
     assert!(liar < 10.0, "{liar} Mbit/s; all of the time it would have 14");
 }
