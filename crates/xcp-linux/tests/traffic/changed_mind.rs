@@ -83,7 +83,7 @@ fn limit(socket: &TcpStream, most: u32) {
 #[test]
 fn a_programs_own_limit_holds() {
     const MOST: u32 = 400_000;
-    const WHILE: Duration = Duration::from_millis(500);
+    const WHILE: Duration = Duration::from_millis(300);
     let Some(site) = Site::new() else { return };
     let endpoint = endpoint(&site, Give::Nobody);
     let law = xcp_engine::RouterConfig::preset(xcp_engine::Preset::Robust, 20_000_000 / 8);
