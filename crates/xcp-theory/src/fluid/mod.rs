@@ -66,8 +66,48 @@ trait Source {
     fn send(&mut self, now: f64, dt: f64) -> f64;
     /// What is on the way reaches queues, and leaves them with what the routers grant.
     fn cross(&mut self, now: f64, dt: f64, waits: &[f64], routers: &mut [Self::At]);
+    /// Routers on the way.
+    fn hops(&self) -> usize;
+    /// One of them, and what has arrived there in this step.
+    fn came(&mut self, hop: usize) -> (usize, impl Iterator<Item = &mut Load>);
     /// Of what has arrived in this step, full queues lose their share. Returns one flow's bytes.
-    fn lose(&mut self, routers: &[Self::At]) -> f64;
+    fn lose(&mut self, routers: &[Self::At]) -> f64 {
+        let mut bytes = 0.0;
+        for hop in 0..self.hops() {
+            let (router, came) = self.came(hop);
+            let share = routers[router].lost();
+            if share > 0.0 {
+                bytes += came.map(|load| load.lose(share)).sum::<f64>();
+            }
+        }
+        bytes
+    }
+}
+
+/// What one flow sends in a step.
+#[derive(Debug)]
+struct Load {
+    sent: f64,
+    /// The share of it that no full queue has lost.
+    kept: f64,
+}
+
+impl Load {
+    fn new(bytes: f64) -> Self {
+        Self { sent: bytes, kept: 1.0 }
+    }
+
+    /// Bytes that are left.
+    fn bytes(&self) -> f64 {
+        self.sent * self.kept
+    }
+
+    /// Loses a share of that. Returns the bytes.
+    fn lose(&mut self, share: f64) -> f64 {
+        let lost = self.bytes() * share;
+        self.kept *= 1.0 - share;
+        lost
+    }
 }
 
 /// What a queue of this limit keeps, and the share of what arrived that it loses.

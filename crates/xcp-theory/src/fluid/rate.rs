@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use crate::network::Class;
 
 use super::calendar::{CalendarState, Passing};
-use super::{Queue, Source};
+use super::{Load, Source};
 
 /// Increase goes no further than so many times what the last round delivered, and so many packets.
 const CAP: (f64, f64) = (8.0, 4.0);
@@ -21,9 +21,7 @@ const CAP: (f64, f64) = (8.0, 4.0);
 struct Slot {
     /// When, seconds.
     at: f64,
-    bytes: f64,
-    /// The share of them that no full queue has lost.
-    kept: f64,
+    load: Load,
     /// When it reaches the next queue, or, after the last, the sender; what that queue must have
     /// sent before it is its turn.
     next: f64,
@@ -98,10 +96,10 @@ impl Source for RateSender {
         {
             let Some(slot) = self.slots.pop_front() else { break };
             self.first += 1;
-            self.delivered += slot.bytes * slot.kept;
+            self.delivered += slot.load.bytes();
             self.limited_by = slot.lowered_by;
             if slot.granted.is_finite() {
-                let moved = self.window + slot.bytes * slot.kept * slot.granted * self.base;
+                let moved = self.window + slot.load.bytes() * slot.granted * self.base;
                 self.window = moved.min(self.cap.max(self.window)).max(self.packet);
             }
             if slot.at >= self.round {
@@ -127,8 +125,7 @@ impl Source for RateSender {
         };
         self.slots.push_back(Slot {
             at: now,
-            bytes,
-            kept: 1.0,
+            load: Load::new(bytes),
             next: now + self.reach.first().copied().unwrap_or(self.base),
             turn: 0.0,
             x: self.base / window,
@@ -144,7 +141,7 @@ impl Source for RateSender {
         self.before.clone_from(&self.arrived);
         let (count, rtt) = (self.count, self.base);
         let passing = |slot: &Slot| Passing {
-            bytes: count * slot.bytes * slot.kept,
+            bytes: count * slot.load.bytes(),
             x: slot.x,
             rtt,
             asked: slot.granted,
@@ -179,20 +176,13 @@ impl Source for RateSender {
             }
         }
     }
-    /// What has arrived in this step loses the share that the queue had no room for.
-    fn lose(&mut self, routers: &[CalendarState]) -> f64 {
-        let mut bytes = 0.0;
-        for (hop, &l) in self.route.iter().enumerate() {
-            let lost = routers[l].lost();
-            if lost <= 0.0 {
-                continue;
-            }
-            let arrived = self.before[hop] - self.first..self.arrived[hop] - self.first;
-            for slot in self.slots.range_mut(arrived) {
-                bytes += slot.bytes * slot.kept * lost;
-                slot.kept *= 1.0 - lost;
-            }
-        }
-        bytes
+
+    fn hops(&self) -> usize {
+        self.route.len()
+    }
+
+    fn came(&mut self, hop: usize) -> (usize, impl Iterator<Item = &mut Load>) {
+        let came = self.before[hop] - self.first..self.arrived[hop] - self.first;
+        (self.route[hop], self.slots.range_mut(came).map(|slot| &mut slot.load))
     }
 }

@@ -6,15 +6,13 @@ use std::collections::VecDeque;
 use crate::network::Class;
 
 use super::router::RouterState;
-use super::{Queue, Source};
+use super::{Load, Source};
 
 /// What one sender sent in one step.
 struct Slot {
     /// When, seconds.
     at: f64,
-    bytes: f64,
-    /// The share of them that no full queue has lost.
-    kept: f64,
+    load: Load,
     /// What its headers say: RTT over window (seconds per byte), and RTT.
     x: f64,
     rtt: f64,
@@ -81,10 +79,10 @@ impl Source for Sender {
         {
             let Some(slot) = self.slots.pop_front() else { break };
             self.first += 1;
-            self.outstanding -= slot.bytes;
+            self.outstanding -= slot.load.sent;
             self.rtt = now - slot.at;
             if slot.granted.is_finite() {
-                self.window += slot.bytes * slot.kept * slot.granted * self.rtt;
+                self.window += slot.load.bytes() * slot.granted * self.rtt;
                 self.window = self.window.clamp(self.packet, self.bound.max(self.packet));
             }
         }
@@ -104,8 +102,7 @@ impl Source for Sender {
             self.outstanding += bytes;
             self.slots.push_back(Slot {
                 at: now,
-                bytes,
-                kept: 1.0,
+                load: Load::new(bytes),
                 x: self.rtt / self.window,
                 rtt: self.rtt,
                 granted: f64::INFINITY,
@@ -126,7 +123,7 @@ impl Source for Sender {
                 .get(self.arrived[hop] - self.first)
                 .filter(|s| s.at <= reached && self.arrived[hop] < before)
             {
-                routers[l].arrive(self.count * slot.bytes * slot.kept, slot.x, slot.rtt);
+                routers[l].arrive(self.count * slot.load.bytes(), slot.x, slot.rtt);
                 self.arrived[hop] += 1;
             }
             waited += waits[l];
@@ -134,26 +131,19 @@ impl Source for Sender {
             while self.departed[hop] < self.arrived[hop] {
                 let index = self.departed[hop] - self.first;
                 let Some(slot) = self.slots.get_mut(index).filter(|s| s.at <= left) else { break };
-                let bytes = self.count * slot.bytes * slot.kept;
+                let bytes = self.count * slot.load.bytes();
                 slot.granted = routers[l].grant(bytes, slot.x, slot.rtt, slot.granted);
                 self.departed[hop] += 1;
             }
         }
     }
-    /// What has arrived in this step loses the share that the queue had no room for.
-    fn lose(&mut self, routers: &[RouterState]) -> f64 {
-        let mut bytes = 0.0;
-        for (hop, &l) in self.route.iter().enumerate() {
-            let lost = routers[l].lost();
-            if lost <= 0.0 {
-                continue;
-            }
-            let arrived = self.before[hop] - self.first..self.arrived[hop] - self.first;
-            for slot in self.slots.range_mut(arrived) {
-                bytes += slot.bytes * slot.kept * lost;
-                slot.kept *= 1.0 - lost;
-            }
-        }
-        bytes
+
+    fn hops(&self) -> usize {
+        self.route.len()
+    }
+
+    fn came(&mut self, hop: usize) -> (usize, impl Iterator<Item = &mut Load>) {
+        let came = self.before[hop] - self.first..self.arrived[hop] - self.first;
+        (self.route[hop], self.slots.range_mut(came).map(|slot| &mut slot.load))
     }
 }
