@@ -22,7 +22,7 @@ mod ask;
 mod connection;
 mod load;
 
-pub use ask::{Ask, EndpointConfig, FALLBACK, Give};
+pub use ask::{Ask, EndpointConfig, FALLBACK, FIRST_WINDOW, Give};
 pub use connection::{Agreement, Connection, Robust, Shown};
 pub use load::check_fallback;
 

@@ -1,6 +1,7 @@
 //! What is asked of an endpoint: whose connections, and how they behave.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use crate::shared::{xcp_ask, xcp_ask_flags};
 
@@ -57,6 +58,10 @@ pub enum Give {
     },
 }
 
+/// What a first window may be, in packets, 0 being the kernel's: that many of the largest packets
+/// there are still fit the 32 bits in which the kernel counts their bytes.
+pub const FIRST_WINDOW: RangeInclusive<u32> = 0..=65_535;
+
 /// How a connection is to behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
@@ -69,7 +74,7 @@ pub struct Ask {
     pub honest: bool,
     /// Whether three duplicate ACKs halve the window.
     pub halve_on_loss: bool,
-    /// First window, packets; 0: the kernel's.
+    /// First window, packets, within [`FIRST_WINDOW`]; 0: the kernel's.
     pub initial_window: u32,
     /// Bottleneck ids, for routers that shuffle only the flows they limit, if the peer understands
     /// them; and then the id of the sender's own access link, or 0 for none. The 2005 format has no

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 use xcp_law::{Preset, typed};
+use xcp_linux::endpoint::FIRST_WINDOW;
 use xcp_linux::urgent::Urgent;
 use xcp_linux::{Error, Result};
 
@@ -190,6 +191,14 @@ impl Options {
         let text = self.rto_max.as_deref().unwrap_or("1s");
         let time = within("rto-max", text, RTO_MAX, time)?;
         Ok(u32::try_from(time.as_millis()).unwrap_or(u32::MAX))
+    }
+
+    /// The first window on the long link, packets; 0: the kernel's.
+    ///
+    /// # Errors
+    /// None that the kernel could have.
+    pub fn initial_window(&self) -> Result<u32> {
+        number("initial-window", self.initial_window.unwrap_or(0), FIRST_WINDOW)
     }
 
     /// What the data path is told; `congestion`: that of the long link, if there is XCP.

@@ -1,5 +1,6 @@
 //! How a single value is read, and what bounds it.
 
+use std::fmt::Display;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use xcp_linux::{Error, Result};
 /// that anybody wants.
 pub(super) type Bounds = [&'static str; 2];
 
-pub(super) fn wrong(key: &str, why: impl std::fmt::Display) -> Error {
+pub(super) fn wrong(key: &str, why: impl Display) -> Error {
     Error::new(format!("{key}: {why}"))
 }
 
@@ -39,7 +40,11 @@ pub(super) fn within_or_zero(key: &str, text: &str, bounds: Bounds) -> Result<Du
 }
 
 /// The same of a number.
-pub(super) fn number(key: &str, value: usize, range: RangeInclusive<usize>) -> Result<usize> {
+pub(super) fn number<T: PartialOrd + Display>(
+    key: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<T> {
     if range.contains(&value) {
         return Ok(value);
     }

@@ -113,6 +113,7 @@ fn check_options(options: &Options) -> Result<()> {
     options.workers()?;
     options.drain()?;
     options.rto_max_ms()?;
+    options.initial_window()?;
     options.trunk()?;
     options.rate_bps()?;
     options.law()?;
@@ -290,7 +291,7 @@ fn gateway(
     let router =
         law.map(|law| wan::router(netlink, &device, &law, rtt, options.urgent()?)).transpose()?;
     let ask = Ask {
-        initial_window: options.initial_window.unwrap_or(0),
+        initial_window: options.initial_window()?,
         start: lends(options) && router.is_some(),
         robust: named == Preset::Robust,
         rto_max_ms: options.rto_max_ms()?,

@@ -504,6 +504,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
         ("idle", "1ns", "1s"),
         ("keepalive", "1ns", "1s"),
         ("rto-max", "1ms", "120s"),
+        ("initial-window", "65536", "65535"),
         ("trunk-warm", "0", "512"),
         ("memory", "0", "1mib"),
         ("held", "1gib", "1mib"),
