@@ -50,6 +50,20 @@ pub(crate) fn mount_private() -> io::Result<()> {
     )?)
 }
 
+/// Mounts one unless one is there. Where two commands are the first at the same time, both would,
+/// and what one of them keeps would be out of sight below the other's mount. So whoever mounts one
+/// holds what is beneath, and whoever has waited for that looks again.
+fn mount_where_missing() -> Result<()> {
+    if is_mounted() {
+        return Ok(());
+    }
+    let told = |e| Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), e);
+    let descriptor = rustix::fs::open(MOUNT, FLAGS, Mode::empty()).map_err(|e| told(e.into()))?;
+    let beneath = Directory { descriptor, path: PathBuf::from(MOUNT) };
+    beneath.lock()?;
+    if is_mounted() { Ok(()) } else { mount_private().map_err(told) }
+}
+
 /// Whether this process is in a mount namespace of `ip netns exec`, which mounts a /sys of its own
 /// and names it after the network namespace. A mount made there would go with the command that made
 /// it.
@@ -97,11 +111,7 @@ impl Alone {
     /// Waits for those who are at work there; makes the directory if need be.
     pub fn make() -> Result<Self> {
         check_mount_namespace()?;
-        if !is_mounted() {
-            mount_private().map_err(|e| {
-                Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), e)
-            })?;
-        }
+        mount_where_missing()?;
         loop {
             let root = Directory::root()?;
             let ours = root.make(OURS)?;
@@ -355,4 +365,49 @@ fn not_roots(path: &Path, status: &rustix::fs::Stat) -> Error {
         whose(status)
     ))
     .remedy(format!("check what it is, and remove it if nothing needs it: rm -r {path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
+    use rustix::thread::UnshareFlags;
+
+    use super::*;
+
+    #[test]
+    fn whoever_is_first_at_the_same_time_mounts_it_once() {
+        if !crate::error::is_root() {
+            return xcp_skip::skipped!("root", "two commands that mount bpffs at once: needs root");
+        }
+        let unmount_all = || {
+            let mut there = 0;
+            while is_mounted() {
+                unmount(MOUNT, UnmountFlags::DETACH).unwrap();
+                there += 1;
+            }
+            there
+        };
+        let on_its_own = || {
+            // SAFETY: what makes it unsafe is leaving the table of descriptors, which is not asked
+            // for.
+            unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.unwrap();
+            mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+            unmount_all();
+            let together = Barrier::new(4);
+            for attempt in 0..50 {
+                thread::scope(|scope| {
+                    for _ in 0..4 {
+                        scope.spawn(|| {
+                            together.wait();
+                            drop(Alone::make().unwrap());
+                        });
+                    }
+                });
+                assert_eq!(unmount_all(), 1, "attempt {attempt}");
+            }
+        };
+        thread::scope(|scope| scope.spawn(on_its_own).join()).unwrap();
+    }
 }
