@@ -31,8 +31,8 @@ pub(crate) fn check() -> Result<(), LabError> {
         return Ok(());
     }
     Err(LabError::Missing(
-        "--on linux makes network namespaces and loads kernel programs, which \
-        needs root: run it with sudo"
+        "the lab makes and removes network namespaces and kernel programs, which needs root: run \
+         it with sudo"
             .into(),
     ))
 }

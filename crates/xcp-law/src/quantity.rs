@@ -159,10 +159,11 @@ pub fn rate(text: &str) -> Result<u64, Complaint> {
     let (number, unit) = split(text, "a rate", "10mbit")?;
     let text = text.trim();
     if unit.is_empty() {
+        let example = if number.digits == 0 { "10" } else { text };
         return complain(
             format!("the rate \"{text}\" has no unit"),
             format!(
-                "write \"{text}mbit\" if it is in Mbit/s; the units are those of tc: bit, kbit, \
+                "write \"{example}mbit\" if it is in Mbit/s; the units are those of tc: bit, kbit, \
                  mbit, gbit, tbit, and kbps, mbps, gbps for bytes"
             ),
         );

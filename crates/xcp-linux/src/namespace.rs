@@ -24,6 +24,8 @@ const NAMED: &str = "/run/netns";
 pub struct Namespace {
     descriptor: OwnedFd,
     inode: u64,
+    /// How somebody asked for it, if it is not the caller's own.
+    called: Option<String>,
 }
 
 impl Namespace {
@@ -68,8 +70,9 @@ impl Namespace {
 
     /// One that has a name given by `ip netns add`, or a path such as `/proc/1234/ns/net`.
     pub fn named(name_or_path: &str) -> io::Result<Self> {
+        let called = Some(name_or_path.to_owned());
         if name_or_path.contains('/') {
-            return Self::open(Path::new(name_or_path));
+            return Ok(Self { called, ..Self::open(Path::new(name_or_path))? });
         }
         let path = PathBuf::from(NAMED).join(name_or_path);
         if name_or_path.is_empty() || name_or_path == "." || name_or_path == ".." || !path.exists()
@@ -80,7 +83,12 @@ impl Namespace {
             );
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
         }
-        Self::open(&path)
+        Ok(Self { called, ..Self::open(&path)? })
+    }
+
+    /// What to add to a command of xcpnet's so that it is about this namespace, too.
+    pub(crate) fn option(&self) -> String {
+        self.called.as_ref().map_or_else(String::new, |name| format!(" --netns {name}"))
     }
 
     fn open(path: &Path) -> io::Result<Self> {
@@ -105,7 +113,7 @@ impl Namespace {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let inode = rustix::fs::fstat(&descriptor)?.st_ino;
-        Ok(Self { descriptor, inode })
+        Ok(Self { descriptor, inode, called: None })
     }
 
     /// Runs something in it, on a thread of its own, and waits for it. Sockets opened there stay in

@@ -30,6 +30,22 @@ fn what_was_hardly_meant_is_told() {
         told(xcp, medium, "xcp")[0]
             .starts_with("link \"l\": its XCP queue assumes that it has the whole rate")
     );
+    let xcp_until = |changes| told(xcp, changes, "xcp");
+    assert_eq!(
+        xcp_until("rate-changes = [[\"1s\", \"2mbit\"]]\ndelay-changes = [[\"2s\", \"2ms\"]]"),
+        ["rate", "delay"]
+            .map(|what| format!("link \"l\": its {what} does not change before the run ends"))
+    );
+    assert_eq!(
+        xcp_until("blackout = { from = \"1.5s\", to = \"2s\" }"),
+        ["link \"l\": the run ends before its blackout at 1.5s"]
+    );
+    assert!(xcp_until("rate-changes = [[\"0.9s\", \"2mbit\"], [\"2s\", \"3mbit\"]]").is_empty());
+    let members = "xcp\"\ncount = 3\nstagger = \"0.5s\"\nstart-jitter = \"0s";
+    assert_eq!(
+        told(xcp, "", members),
+        ["flow \"f\": the run ends before 1 of its 3 members have started"]
+    );
     let told_capacity = "{ kind = \"xcp\", limit = 9, law = { capacity = \"500kbit\" } }";
     assert!(
         told(told_capacity, medium, "xcp").is_empty() && told(tail, medium, "cubic").is_empty()

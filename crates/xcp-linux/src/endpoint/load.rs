@@ -201,14 +201,19 @@ pub fn check_fallback(fallback: &str, name: &str) -> Result<()> {
     let Ok(available) = sysctl::read("net.ipv4.tcp_available_congestion_control") else {
         return Ok(());
     };
-    if fallback != name && available.split_whitespace().any(|known| known == fallback) {
+    // Those of endpoints, labs and proxies of xcpnet: what XCP falls back to is not XCP.
+    let ours = |known: &str| known == name || known.starts_with("xcp");
+    if !ours(fallback) && available.split_whitespace().any(|known| known == fallback) {
         return Ok(());
     }
-    let others = available.split_whitespace().filter(|known| *known != name);
-    Err(Error::new(format!("\"{fallback}\" cannot be the fallback")).remedy(format!(
-        "choose one that the kernel has now ({}), or load it first: modprobe tcp_{fallback}",
-        others.collect::<Vec<_>>().join(", ")
-    )))
+    let others = available.split_whitespace().filter(|known| !ours(known));
+    let choose =
+        format!("choose one that the kernel has now ({})", others.collect::<Vec<_>>().join(", "));
+    Err(Error::new(format!("\"{fallback}\" cannot be the fallback")).remedy(if ours(fallback) {
+        choose
+    } else {
+        format!("{choose}, or load it first: modprobe tcp_{fallback}")
+    }))
 }
 
 /// A congestion control's name as the kernel wants it.

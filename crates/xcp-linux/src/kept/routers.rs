@@ -106,9 +106,10 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     clear_away(&alone, namespace, &mut netlink)?;
     if alone.open(DIRECTORY)?.is_some_and(|all| all.has(&name)) {
         return Err(Error::new(format!("{} already has a router", device.name)).remedy(format!(
-            "change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router \
-                del dev {0}`",
-            device.name
+            "change it with `xcpnet router change dev {0} ...{1}` or remove it with `xcpnet \
+             router del dev {0}{1}`",
+            device.name,
+            namespace.option()
         )));
     }
     let capacity_bps = plan.law.capacity_bytes_per_sec.saturating_mul(8);
@@ -259,13 +260,15 @@ fn list_in(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Resul
 /// No such device, or it has none.
 pub fn need(device: &str, namespace: &Namespace) -> Result<KeptRouter> {
     find(&mut Netlink::open_in(namespace)?, device)?;
-    of(list(namespace)?, device)
+    of(list(namespace)?, device, namespace)
 }
 
-fn of(routers: Vec<KeptRouter>, device: &str) -> Result<KeptRouter> {
+fn of(routers: Vec<KeptRouter>, device: &str, namespace: &Namespace) -> Result<KeptRouter> {
     routers.into_iter().find(|r| r.device.name == device).ok_or_else(|| {
-        Error::new(format!("{device} has no router"))
-            .remedy(format!("add one: xcpnet router add dev {device} capacity 10mbit"))
+        Error::new(format!("{device} has no router")).remedy(format!(
+            "add one: xcpnet router add dev {device} capacity 10mbit{}",
+            namespace.option()
+        ))
     })
 }
 
@@ -282,8 +285,8 @@ pub fn change(
 ) -> Result<KeptRouter> {
     let mut netlink = Netlink::open_in(namespace)?;
     find(&mut netlink, device)?;
-    let Some(alone) = Alone::existing()? else { return of(Vec::new(), device) };
-    let kept = of(list_in(&alone, namespace, &mut netlink)?, device)?;
+    let Some(alone) = Alone::existing()? else { return of(Vec::new(), device, namespace) };
+    let kept = of(list_in(&alone, namespace, &mut netlink)?, device, namespace)?;
     let index = kept.device.index;
     if let Some(limit) = limit {
         if !kept.qdisc.ours {
@@ -301,7 +304,7 @@ pub fn change(
         }
         kept.router.set_capacity(capacity / 8)?;
     }
-    of(list_in(&alone, namespace, &mut netlink)?, device)
+    of(list_in(&alone, namespace, &mut netlink)?, device, namespace)
 }
 
 /// Removes a router, a half-made one too, and the shaper that came with it.
@@ -314,7 +317,7 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     let name = directory_name(namespace, device.index)?;
     let none = || {
         Err(Error::new(format!("{} has no router", device.name))
-            .remedy("`xcpnet router show` lists the routers"))
+            .remedy(format!("`xcpnet router show{}` lists the routers", namespace.option())))
     };
     let Some(alone) = Alone::existing()? else { return none() };
     if clear_away(&alone, namespace, &mut netlink)?.contains(&name) {

@@ -67,9 +67,11 @@ impl Place {
     #[must_use]
     pub fn of(namespace: &Namespace, name: &str) -> Self {
         let user = rustix::process::geteuid();
-        let base = match std::env::var_os("XDG_RUNTIME_DIR") {
+        // Paths that are not absolute do not count (XDG Base Directory Specification).
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let base = match runtime.filter(|path| path.is_absolute()) {
             _ if user.is_root() => PathBuf::from(ROOT),
-            Some(runtime) => PathBuf::from(runtime).join("xcpnet"),
+            Some(runtime) => runtime.join("xcpnet"),
             None => std::env::temp_dir().join(format!("xcpnet-{}", user.as_raw())),
         };
         Self(base.join(format!("pep-{}-{name}", namespace.inode())))

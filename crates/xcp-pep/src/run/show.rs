@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -116,8 +117,19 @@ fn openings(shared: &Shared) -> Openings {
 pub(super) fn listen(place: &Place) -> Result<UnixListener> {
     let path = place.socket();
     let _ = std::fs::remove_file(&path);
-    UnixListener::bind(&path)
-        .map_err(|e| Error::because(format_args!("cannot listen at {}", path.display()), e))
+    UnixListener::bind(&path).map_err(|e| at(&path, "cannot listen at", e))
+}
+
+/// What the system says of that socket.
+fn at(path: &Path, doing: &str, e: std::io::Error) -> Error {
+    let kind = e.kind();
+    let error = Error::because(format_args!("{doing} {}", path.display()), e);
+    // sun_path, unix(7).
+    if kind == ErrorKind::InvalidInput {
+        error.remedy("give XDG_RUNTIME_DIR a shorter path, or the proxy a shorter --name")
+    } else {
+        error
+    }
 }
 
 /// The address for Prometheus.
@@ -321,7 +333,7 @@ pub fn ask(place: &Place, name: &str, what: &str) -> Result<serde_json::Value> {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             Error::new(Found::look(place, name).why_hung(PATIENCE))
         }
-        _ => Error::because(format_args!("cannot query the proxy at {}", path.display()), e),
+        _ => at(&path, "cannot query the proxy at", e),
     })?;
     let answer: serde_json::Value = serde_json::from_slice(&bytes)
         .map_err(|e| Error::because("the proxy's answer cannot be read", e))?;

@@ -21,7 +21,13 @@ pub fn completions(shell: Shell) -> String {
 /// # Errors
 /// The directory cannot be written.
 pub fn manual(directory: &Path) -> Result<(), Failure> {
-    let told = |e: std::io::Error| Failure::new(format!("{}: {e}", directory.display()));
+    let told = |e: std::io::Error| {
+        let directory = directory.display();
+        Failure::new(format!(
+            "cannot write manual pages into {directory}: {e}; give a directory, which is made if \
+             need be, in which you may write"
+        ))
+    };
     std::fs::create_dir_all(directory).map_err(told)?;
     clap_mangen::generate_to(Cli::command(), directory).map_err(told)
 }

@@ -75,9 +75,16 @@ fn capacity(text: &str) -> Result<u64, String> {
     }
 }
 
+fn round_trip(text: &str) -> Result<u64, String> {
+    match typed::time(text)? {
+        0 => Err(format!("{text} is not a round trip; write one like 600ms")),
+        nanos => Ok(nanos),
+    }
+}
+
 /// The queue's limit as the kernel takes it.
 fn limit(settings: &Settings, capacity_bps: u64) -> Result<Option<Limit>, Failure> {
-    let rtt = settings.read("rtt", typed::time)?.unwrap_or(DEFAULT_RTT_NS);
+    let rtt = settings.read("rtt", round_trip)?.unwrap_or(DEFAULT_RTT_NS);
     let limit = settings.read("limit", |text| typed::limit(text, capacity_bps, rtt))?;
     let small = |n: u64| {
         u32::try_from(n).map_err(|_| {
@@ -156,7 +163,7 @@ fn law(settings: &Settings, capacity_bps: u64) -> Result<(Preset, RouterConfig),
 
 /// A preset with what was set of it.
 fn law_of(settings: &Settings, preset: Preset, capacity_bps: u64) -> Result<RouterConfig, Failure> {
-    let given_rtt = settings.read("rtt", typed::time)?;
+    let given_rtt = settings.read("rtt", round_trip)?;
     let classes = others(settings)?.is_some();
     let mut law = RouterConfig {
         max_interval_ns: longest_interval(given_rtt),
