@@ -26,12 +26,13 @@ pub fn advice(scenario: &Scenario) -> Vec<String> {
     }
     for link in scenario.links.iter().filter(|link| link.medium.is_some()) {
         let believes = |direction: &crate::model::Direction| {
-            direction.queue.router().is_some_and(|router| router.law.capacity_bps.is_none())
+            !direction.queue.yields
+                && direction.queue.router().is_some_and(|router| router.law.capacity_bps.is_none())
         };
         if link.directions.iter().any(believes) {
             notes.push(format!(
                 "link \"{}\": its XCP queue assumes that it has the whole rate of a medium that \
-                 it shares; set a `capacity` in its law",
+                 it shares; let it yield (`yields`), or set a `capacity` in its law",
                 link.name
             ));
         }

@@ -180,6 +180,8 @@ pub struct Queue {
     pub limit: Limit,
     /// Who may enter, and what happens to packets on their way in and out.
     pub discipline: Discipline,
+    /// On a shared medium: after each packet it leaves a slot time to others.
+    pub yields: bool,
 }
 
 impl Queue {

@@ -79,6 +79,7 @@ pub(crate) struct QueueDraft {
     /// Where the limit stands, or what stands for it.
     pub limit_span: Span,
     kind: KindDraft,
+    yields: bool,
 }
 
 impl QueueDraft {
@@ -229,6 +230,13 @@ fn read_one(
     }
     let name = given.or_else(|| name_of(fields.table, &LINK))?;
     let medium = fields.name("medium").map(|name| media.join(fields, &name, &directions));
+    if medium.is_none() && directions.iter().any(|direction| direction.queue.yields) {
+        fields.faults.add(
+            fields.span_of("queue"),
+            "its queue yields, but nobody else transmits on the link",
+            "leave out `yields`, or give the link a `medium`",
+        );
+    }
     Some(Draft {
         name,
         span: fields.span,
@@ -329,6 +337,7 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
         limit: Amount::Packets(DEFAULT_LIMIT_PACKETS),
         limit_span: link.span,
         kind: KindDraft::DropTail,
+        yields: false,
     };
     let Some(queue) = link.table("queue", &QUEUE) else { return absent };
     let kind = queue.choice("kind").unwrap_or("drop-tail");
@@ -359,7 +368,8 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
         }
         _ => KindDraft::DropTail,
     };
-    QueueDraft { limit, limit_span, kind }
+    let yields = queue.bool("yields").unwrap_or(false);
+    QueueDraft { limit, limit_span, kind, yields }
 }
 
 /// What a router that remembers its promises does not go with.
@@ -520,14 +530,14 @@ impl DirectionDraft {
                 })
             }
         };
-        let framing_bytes = self.framing_bytes;
+        let (framing_bytes, yields) = (self.framing_bytes, self.queue.yields);
         Direction {
             rate_bps: self.rate_bps,
             rate_changes: self.rate_changes,
             delay: self.delay,
             delay_changes: self.delay_changes,
             framing_bytes,
-            queue: Queue { limit, discipline },
+            queue: Queue { limit, discipline, yields },
             losses: self.losses,
             blackouts: self.blackouts,
             reorder: self.reorder,

@@ -47,6 +47,8 @@ fn what_was_hardly_meant_is_told() {
         ["flow \"f\": the run ends before 1 of its 3 members have started"]
     );
     let told_capacity = "{ kind = \"xcp\", limit = 9, law = { capacity = \"500kbit\" } }";
+    let yields = "{ kind = \"xcp\", limit = 9, yields = true }";
+    assert!(told(yields, medium, "xcp").is_empty());
     assert!(
         told(told_capacity, medium, "xcp").is_empty() && told(tail, medium, "cubic").is_empty()
     );

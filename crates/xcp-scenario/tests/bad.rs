@@ -193,6 +193,7 @@ fn bad_files() {
             link("medium = \"hub\"\nrate-changes = [[\"1s\", \"2mbit\"]]"),
         ),
         ("medium without a name", link("medium = \"\"")),
+        ("nobody to yield to", link("queue = { yields = true }")),
         (
             "medium of two rates, there and back",
             link("medium = \"hub\"\nreverse = { rate = \"1mbit\" }"),

@@ -127,8 +127,8 @@ impl Link {
 
     /// From now on it transmits on a medium (by its number in the region), when it is its turn; it
     /// must not have been used.
-    pub fn wait_for_turns(&mut self, medium: usize, others: Others) {
-        self.station = Some(Box::new(Station::new(medium, others)));
+    pub fn wait_for_turns(&mut self, medium: usize, others: Others, yields: bool) {
+        self.station = Some(Box::new(Station::new(medium, others, yields)));
         self.free_at = Nanos::MAX;
     }
 
@@ -402,6 +402,14 @@ impl Link {
     /// It does not try before this.
     pub fn back_off(&mut self, until: Nanos) {
         if let Some(station) = &mut self.station {
+            station.ready_at = until;
+        }
+    }
+
+    /// What it has just begun to send ends a slot before this: until then others go first, if it
+    /// yields.
+    pub fn leave_a_slot(&mut self, until: Nanos) {
+        if let Some(station) = self.station.as_mut().filter(|station| station.yields) {
             station.ready_at = until;
         }
     }

@@ -11,9 +11,13 @@
 //!  2. A collision takes one slot, 512 bit times, whatever was heard of it and jammed.
 //!  3. Each direction of a link is a station. A host with two links on the medium is two stations.
 //!  4. The gap between frames and their preamble are part of the link's `framing`.
-//!  5. A packet that has collided 16 times is lost on the link; the standard lets the adapter
+//!  5. A queue may yield (`yields` in a scenario): after each packet its station leaves a slot to
+//!     whoever has been waiting. The standard's stations do not, and whoever has just sent has no
+//!     collisions behind it and the shortest back-off before it: it tends to win again (the capture
+//!     effect; Ramakrishnan & Yang, LCN 1994), and others wait until it has nothing to send.
+//!  6. A packet that has collided 16 times is lost on the link; the standard lets the adapter
 //!     report it, and IP stacks do nothing about it.
-//!  6. The propagation delay of a link comes after the medium: stations hear each other at once
+//!  7. The propagation delay of a link comes after the medium: stations hear each other at once
 //!     however long it is.
 //!
 //! A link of its own with queues for two classes (`station.rs`) is the only station of its medium:
@@ -77,6 +81,7 @@ impl Medium {
         let Some(first) = first.filter(|_| self.free_at <= now) else { return Turn::Idle };
         if self.members.iter().filter(|&&link| wants(&links[link])).nth(1).is_none() {
             self.free_at = links[first].start(now, packets);
+            links[first].leave_a_slot(self.free_at.saturating_add(self.slot));
             return Turn::Sends(first);
         }
         self.free_at = now + self.slot;

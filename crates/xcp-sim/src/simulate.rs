@@ -296,7 +296,9 @@ impl<'s> Simulation<'s> {
             let indices = members.iter().map(|&number| partition.near_end(number).index as usize);
             let number = network.media.len();
             for (index, &member) in indices.clone().zip(&members) {
-                network.links[index].wait_for_turns(number, turns::others(scenario, member));
+                let others = turns::others(scenario, member);
+                let yields = turns::direction(scenario, member).queue.yields;
+                network.links[index].wait_for_turns(number, others, yields);
             }
             let name = medium.map_or("", |medium| scenario.media[medium].as_str());
             let random = Stream::named(scenario.seed, Purpose::Medium, name);

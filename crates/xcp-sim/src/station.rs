@@ -26,8 +26,10 @@ pub struct Station {
     pub medium: usize,
     /// Until when it sends.
     pub sending_until: Nanos,
-    /// It does not try before this: it backs off from a collision.
+    /// It does not try before this: it backs off from a collision, or yields.
     pub ready_at: Nanos,
+    /// Whether it leaves a slot to others after each packet.
+    pub yields: bool,
     /// How often its next packet has collided.
     pub collisions: u32,
     /// XCP's and the others', or all in the first.
@@ -63,9 +65,9 @@ enum Order {
 const PACE: f64 = 65_536.0;
 
 impl Station {
-    /// A station of a medium, with these classes.
+    /// A station of a medium, with these classes; `yields`: it leaves a slot after each packet.
     #[must_use]
-    pub fn new(medium: usize, others: Others) -> Self {
+    pub fn new(medium: usize, others: Others, yields: bool) -> Self {
         let (order, share) = match others {
             Others::Shared => (Order::One, 0.5),
             Others::Last => (Order::First(0), 0.5),
@@ -77,6 +79,7 @@ impl Station {
             medium,
             sending_until: 0,
             ready_at: 0,
+            yields,
             collisions: 0,
             lines: [line(share), line(1.0 - share)],
             order,
@@ -171,7 +174,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_with_a_header_are_xcps() {
-        let station = Station::new(0, Others::First);
+        let station = Station::new(0, Others::First, false);
         let ack = |returned| Packet {
             body: Body::Ack(Ack { returned, ..Ack::default() }),
             ..Packet::default()
@@ -182,7 +185,7 @@ mod tests {
         );
         assert_eq!(station.line(&mut ack(ReturnHeader::default())), 1);
         assert_eq!(station.line(&mut Packet::default()), 1);
-        assert_eq!(Station::new(0, Others::Shared).line(&mut Packet::default()), 0);
+        assert_eq!(Station::new(0, Others::Shared, false).line(&mut Packet::default()), 0);
     }
 
     proptest! {
@@ -192,7 +195,7 @@ mod tests {
             others in prop::sample::select(vec![Others::Shared, Others::First, Others::Last, Others::Fair { share: 0.3 }]),
             steps in prop::collection::vec((any::<bool>(), any::<bool>(), 64u16..1500), 1..200),
         ) {
-            let mut station = Station::new(0, others);
+            let mut station = Station::new(0, others, false);
             let (mut came, mut went) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
             let mut bytes = 0u64;
             for (serial, (comes, xcp, size)) in steps.into_iter().enumerate() {
@@ -222,7 +225,7 @@ mod tests {
             idle in 0usize..50,
             served in 100usize..400,
         ) {
-            let mut station = Station::new(0, Others::Fair { share });
+            let mut station = Station::new(0, Others::Fair { share }, false);
             (0..500 + idle).for_each(|_| join(&mut station, packet(true, sizes[0])));
             for _ in 0..idle {
                 station.take();
@@ -244,7 +247,7 @@ mod tests {
     #[test]
     fn the_first_class_goes_first() {
         for (others, xcp_first) in [(Others::Last, true), (Others::First, false)] {
-            let mut station = Station::new(0, others);
+            let mut station = Station::new(0, others, false);
             for xcp in [false, true, false, true] {
                 join(&mut station, packet(xcp, 100));
             }

@@ -107,6 +107,17 @@ fn two_full_stations_share_a_hub() {
     assert!((a / both - 0.5).abs() < 0.05, "{a} {b}");
 }
 
+/// Two that yield take turns: after a packet of the one the other finds nobody else ready.
+#[test]
+fn two_full_stations_that_yield_take_turns() {
+    let text = hub("20s", 3, &[(20_000, 1500), (20_000, 1500)], 0);
+    let run = run(&text.replace("limit = 50", "limit = 50, yields = true"));
+    for name in ["l1", "l2"] {
+        let utilisation = run.summary.links[name].utilisation;
+        assert!((utilisation - 0.5).abs() < 0.001, "{name}: {utilisation}");
+    }
+}
+
 /// A half-duplex link carries as much as it has in both directions together.
 #[test]
 fn a_half_duplex_link_is_shared_by_its_directions() {

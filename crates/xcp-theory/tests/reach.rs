@@ -7,7 +7,7 @@ use common::scenario;
 use proptest::prelude::*;
 use xcp_theory::bound::forced::Forced;
 use xcp_theory::bound::least::{Jumps, Least, Level};
-use xcp_theory::bound::medium::{saturated, without_collisions};
+use xcp_theory::bound::medium::{Saturated, saturated, without_collisions};
 use xcp_theory::bound::predictor::{Aim, follow};
 use xcp_theory::bound::{Reach, media, reaches};
 
@@ -290,8 +290,22 @@ const HUB: &str = r#"
 #[test]
 fn a_medium_carries_as_much_as_in_the_simulator() {
     near(without_collisions(1500.0, 38.0), 1500.0 / 1589.0, 1e-12);
+    carries(HUB, [false; 2]);
+}
+
+/// A slot that nobody needs after one packet of two, and an acknowledgement after the other.
+#[test]
+fn where_stations_yield_hardly_anything_collides() {
+    let hub = HUB.replace("limit = \"5000p\"", "limit = \"5000p\", yields = true");
+    let full = carries(&hub, [true; 2]);
+    near(full.utilisation, 3000.0 / (2.0 * 1538.0 + 64.0 + 102.0), 0.003);
+    assert!(full.collisions < 0.001 && full.lost == 0.0, "{full:?}");
+}
+
+/// What such a medium carries where data always wait, and the simulator says so, too.
+fn carries(hub: &str, yields: [bool; 2]) -> Saturated {
     let flows = scenario(&format!(
-        r#"{HUB}
+        r#"{hub}
         [[flow]]
         from = "S"
         to = "E"
@@ -300,12 +314,12 @@ fn a_medium_carries_as_much_as_in_the_simulator() {
     ));
     let said = media(&flows).remove(0);
     near(said.without_collisions, 1500.0 / 1589.0, 1e-12);
-    let full = saturated(1500, 38, 126_000);
+    let full = saturated(1500, 38, 126_000, yields);
     near(said.saturated, full.utilisation, 0.001);
     // Two stations that always have something to send: one packet in three is an acknowledgement's.
     let acks = full.utilisation * 10e6 / (1500.0 * 8.0) / 2.0 * 64.0 * 8.0;
     let loaded = scenario(&format!(
-        r#"{HUB}
+        r#"{hub}
         [[flow]]
         name = "data"
         from = "S"
@@ -324,4 +338,5 @@ fn a_medium_carries_as_much_as_in_the_simulator() {
     let back = &run.summary.links["hub.reverse"];
     let lost = back.lost as f64 / (back.lost + back.packets) as f64;
     assert!((lost - full.lost).abs() < 0.002, "{lost}, not {}", full.lost);
+    full
 }

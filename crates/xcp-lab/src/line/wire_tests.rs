@@ -38,7 +38,7 @@ fn with_queue(rate_bps: u64, queue: model::Queue) -> LineConfig {
 }
 
 fn drop_tail(limit: Limit) -> model::Queue {
-    model::Queue { limit, discipline: model::Discipline::DropTail }
+    model::Queue { limit, discipline: model::Discipline::DropTail, yields: false }
 }
 
 fn loss(probability: f64, place: LossPlace, period: Period) -> Loss {
@@ -73,7 +73,7 @@ fn red() -> impl Strategy<Value = model::Queue> {
                 weight,
                 gentle,
             };
-            model::Queue { limit, discipline: model::Discipline::Red(red) }
+            model::Queue { limit, discipline: model::Discipline::Red(red), yields: false }
         })
 }
 

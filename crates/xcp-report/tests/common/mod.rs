@@ -219,7 +219,7 @@ pub fn scenario(manner: Manner) -> Scenario {
             gentle: true,
         }),
     };
-    let queue = Queue { limit, discipline };
+    let queue = Queue { limit, discipline, yields: false };
     let direction = |rate_bps, delay, queue| Direction {
         rate_bps,
         rate_changes: Vec::new(),
@@ -231,7 +231,8 @@ pub fn scenario(manner: Manner) -> Scenario {
         blackouts: Vec::new(),
         reorder: None,
     };
-    let plain = || Queue { limit: Limit::Packets(1000), discipline: Discipline::DropTail };
+    let plain =
+        || Queue { limit: Limit::Packets(1000), discipline: Discipline::DropTail, yields: false };
     Scenario {
         title: "Four flows on a 10 Mbit/s, 500 ms path".into(),
         variant: String::new(),

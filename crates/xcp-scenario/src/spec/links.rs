@@ -210,6 +210,15 @@ pub(crate) static QUEUE: Spec = Spec {
              of jumping there.",
         ),
         key(
+            "yields",
+            Kind::Bool,
+            "`false`",
+            "true",
+            "On a `medium`: after each packet it waits for a slot time (512 bits) before it tries \
+             again, so that whoever has been waiting has its turn. Otherwise whoever has won the \
+             medium tends to win it again.",
+        ),
+        key(
             "law",
             Kind::Short { short: "preset", table: &LAW },
             "`\"xcp\"`",

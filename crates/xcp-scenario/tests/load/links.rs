@@ -21,11 +21,11 @@ fn both_directions_unless_reverse() {
     // 40 ms there and back, at each direction's own rate.
     assert!(matches!(
         there.queue,
-        Queue { limit: Limit::Bytes(50_000), discipline: Discipline::Xcp(_) }
+        Queue { limit: Limit::Bytes(50_000), discipline: Discipline::Xcp(_), .. }
     ));
     assert!(matches!(
         back.queue,
-        Queue { limit: Limit::Bytes(5_000), discipline: Discipline::Xcp(_) }
+        Queue { limit: Limit::Bytes(5_000), discipline: Discipline::Xcp(_), .. }
     ));
     assert_eq!(
         (there.losses.len(), there.losses[0].probability, there.losses[0].place),

@@ -39,7 +39,7 @@ fn the_first_example() {
     assert_eq!(s.sample, Sampling::Every(100_000_000));
     assert_eq!(s.nodes, ["S", "R", "D"]);
     assert_eq!(s.links[0].name, "S-R");
-    let Queue { limit, discipline: Discipline::Xcp(Router { law, .. }) } =
+    let Queue { limit, discipline: Discipline::Xcp(Router { law, .. }), .. } =
         &s.links[1].directions[0].queue
     else {
         panic!("not an xcp queue")
@@ -53,13 +53,13 @@ fn the_first_example() {
     assert!(
         matches!(
             s.links[1].directions[1].queue,
-            Queue { limit: Limit::Bytes(1_250_000), discipline: Discipline::Xcp(_) }
+            Queue { limit: Limit::Bytes(1_250_000), discipline: Discipline::Xcp(_), .. }
         ),
         "both directions"
     );
     assert!(matches!(
         s.links[0].directions[0].queue,
-        Queue { limit: Limit::Packets(1000), discipline: Discipline::DropTail }
+        Queue { limit: Limit::Packets(1000), discipline: Discipline::DropTail, .. }
     ));
     let names: Vec<String> = s.flows.iter().map(|f| f.name().to_string()).collect();
     assert_eq!(names, ["flow-1", "flow-2", "flow-3", "flow-4"]);

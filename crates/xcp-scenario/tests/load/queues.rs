@@ -21,7 +21,7 @@ fn limits_in_every_unit() {
         .directions[0]
         .queue
     {
-        Queue { limit, discipline: Discipline::DropTail } => limit,
+        Queue { limit, discipline: Discipline::DropTail, .. } => limit,
         _ => panic!(),
     };
     assert_eq!(limit("100"), Limit::Packets(100));
@@ -34,7 +34,7 @@ fn limits_in_every_unit() {
         = \"100ms\"\nqueue = { limit = \"1bdp\" }";
     assert!(matches!(
         one(&small("", "", spare)).links[1].directions[1].queue,
-        Queue { limit: Limit::Bytes(200_000), discipline: Discipline::DropTail }
+        Queue { limit: Limit::Bytes(200_000), discipline: Discipline::DropTail, .. }
     ));
 }
 

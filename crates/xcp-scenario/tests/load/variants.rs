@@ -48,9 +48,9 @@ fn variants_and_overrides() {
     );
     assert!(matches!(
         all[0].links[0].directions[0].queue,
-        Queue { limit: Limit::Packets(50), discipline: Discipline::DropTail }
+        Queue { limit: Limit::Packets(50), discipline: Discipline::DropTail, .. }
     ));
-    let Queue { limit, discipline: Discipline::Xcp(Router { law, .. }) } =
+    let Queue { limit, discipline: Discipline::Xcp(Router { law, .. }), .. } =
         &all[1].links[0].directions[0].queue
     else {
         panic!()
@@ -69,7 +69,7 @@ fn variants_and_overrides() {
     assert!(
         matches!(
             all[2].links[0].directions[0].queue,
-            Queue { limit: Limit::Packets(1000), discipline: Discipline::Red(_) }
+            Queue { limit: Limit::Packets(1000), discipline: Discipline::Red(_), .. }
         ),
         "a table is replaced whole"
     );
@@ -93,7 +93,7 @@ fn variants_and_overrides() {
         if s.variant == "plain" {
             assert!(matches!(
                 s.links[0].directions[0].queue,
-                Queue { limit: Limit::Packets(7), discipline: Discipline::DropTail }
+                Queue { limit: Limit::Packets(7), discipline: Discipline::DropTail, .. }
             ));
         }
     }

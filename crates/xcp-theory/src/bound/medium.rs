@@ -45,6 +45,8 @@ pub fn without_collisions(packet: f64, framing: f64) -> f64 {
 /// A station.
 #[derive(Debug, Default)]
 struct Station {
+    /// Whether it leaves a slot after each packet.
+    yields: bool,
     waiting: u64,
     ready: u64,
     collisions: u32,
@@ -64,18 +66,19 @@ impl Station {
     }
 
     fn send(&mut self, until: u64) {
-        (self.collisions, self.ready) = (0, until);
+        (self.collisions, self.ready) = (0, until + if self.yields { SLOT } else { 0 });
         self.waiting -= 1;
     }
 }
 
 /// Two stations, one with data that always wait, one with an acknowledgement for every second
-/// packet, which comes back `delay` byte times after it was sent.
+/// packet, which comes back `delay` byte times after it was sent; `yields`: whether they leave a
+/// slot to the other one after each packet.
 #[must_use]
-pub fn saturated(packet: u64, framing: u64, delay: u64) -> Saturated {
+pub fn saturated(packet: u64, framing: u64, delay: u64, yields: [bool; 2]) -> Saturated {
     let mut random = Stream::new(1, Purpose::Medium, 0);
-    let mut data = Station { waiting: u64::MAX, ..Station::default() };
-    let mut acks = Station::default();
+    let mut data = Station { waiting: u64::MAX, yields: yields[0], ..Station::default() };
+    let mut acks = Station { yields: yields[1], ..Station::default() };
     let mut coming: VecDeque<u64> = VecDeque::new();
     let (mut now, mut sent, mut collisions, mut made) = (0u64, 0u64, 0u64, 0u64);
     let mut before = (0, 0, 0, 0);

@@ -260,7 +260,12 @@ pub fn media(scenario: &Scenario) -> Vec<MediumReach> {
         let (packet, framing) = (first.group.packet_bytes, direction.framing_bytes);
         let delay = seconds(dead_time(scenario, way)?) * direction.rate_bps as f64 / 8.0;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "byte times")]
-        let full = saturated(u64::from(packet), u64::from(framing), delay as u64);
+        let full = saturated(
+            u64::from(packet),
+            u64::from(framing),
+            delay as u64,
+            [way, way ^ 1].map(|way| directions[way % 2].queue.yields),
+        );
         Some(MediumReach {
             medium: name.clone(),
             without_collisions: without_collisions(f64::from(packet), f64::from(framing)),
