@@ -16,7 +16,7 @@ use std::io::Write as _;
 use xcp_lab::line::{Line, LineConfig, QueueConfig, Reorder, monotonic_now};
 use xcp_linux::offload::{self, Offload};
 use xcp_model::units::Period;
-use xcp_model::{Discipline, Limit, Loss, LossPlace, Queue};
+use xcp_model::{Limit, Loss, LossPlace, Queue};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -40,10 +40,7 @@ fn main() {
     }
     let modem = settings.contains_key("modem").then(|| QueueConfig {
         rates: (number("modem", 0.0) as u64).into(),
-        queue: Queue {
-            limit: Limit::Packets(number("modem-packets", 1000.0) as u64),
-            discipline: Discipline::DropTail,
-        },
+        queue: Queue::drop_tail(Limit::Packets(number("modem-packets", 1000.0) as u64)),
         overhead_bytes: 0,
     });
     let always = Period { from: 0, to: u64::MAX };

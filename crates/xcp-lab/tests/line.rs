@@ -262,7 +262,7 @@ fn a_blackout_is_a_time_of_the_scenario() {
 fn a_queue_of_the_lines_own_holds_its_limit_and_its_rate() {
     let Some(bed) = Bed::new(1500) else { return };
     let limit = Limit::Packets(20);
-    let queue = model::Queue { limit, discipline: model::Discipline::DropTail, yields: false };
+    let queue = model::Queue::drop_tail(limit);
     let queue = QueueConfig { rates: 8_000_000.into(), queue, overhead_bytes: 0 };
     let line = to_the_right(&bed, &LineConfig { queue: Some(queue), ..config() });
     let sockets = Sockets::new(&bed);

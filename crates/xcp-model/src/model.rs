@@ -185,6 +185,12 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// One that drops what finds it full, and does not yield.
+    #[must_use]
+    pub const fn drop_tail(limit: Limit) -> Self {
+        Self { limit, discipline: Discipline::DropTail, yields: false }
+    }
+
     /// The XCP router that the queue is.
     #[must_use]
     pub fn router(&self) -> Option<&Router> {

@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(reordering.ring_slots(), 37_500);
         let queue = |limit| QueueConfig {
             rates: 10_000_000.into(),
-            queue: model::Queue { limit, discipline: model::Discipline::DropTail, yields: false },
+            queue: model::Queue::drop_tail(limit),
             overhead_bytes: 0,
         };
         // 10 packets more, which take 12 ms.
@@ -201,11 +201,7 @@ mod tests {
             place: model::LossPlace::AfterQueue,
             period: Period { from: 0, to: 1 },
         };
-        let drop_tail = model::Queue {
-            limit: Limit::Packets(1),
-            discipline: model::Discipline::DropTail,
-            yields: false,
-        };
+        let drop_tail = model::Queue::drop_tail(Limit::Packets(1));
         for (config, word) in [
             (LineConfig { losses: vec![loss(1.5)], ..config() }, "1.5"),
             (LineConfig { losses: vec![loss(f64::NAN)], ..config() }, "NaN"),

@@ -37,10 +37,6 @@ fn with_queue(rate_bps: u64, queue: model::Queue) -> LineConfig {
     }
 }
 
-fn drop_tail(limit: Limit) -> model::Queue {
-    model::Queue { limit, discipline: model::Discipline::DropTail, yields: false }
-}
-
 fn loss(probability: f64, place: LossPlace, period: Period) -> Loss {
     Loss { probability, place, period }
 }
@@ -116,7 +112,7 @@ impl Naive {
 proptest! {
     #[test]
     fn a_drop_tail_wire_is_the_naive_one(frames in frames(), rate_bps in 1_000_000u64..2_000_000_000, limit in limits()) {
-        let mut wire = Wire::new(&with_queue(rate_bps, drop_tail(limit)));
+        let mut wire = Wire::new(&with_queue(rate_bps, model::Queue::drop_tail(limit)));
         let mut naive = Naive::default();
         let (mut now, mut last_due, mut drops, mut integral) = (1, 0, 0, 0u128);
         for (gap, bytes) in frames {
@@ -149,7 +145,7 @@ proptest! {
     fn a_wire_is_the_simulators_link(
         frames in frames(),
         rate_bps in 1_000_000u64..2_000_000_000,
-        queue in prop_oneof![limits().prop_map(drop_tail), red()],
+        queue in prop_oneof![limits().prop_map(model::Queue::drop_tail), red()],
         probabilities in prop::collection::vec((0.0f64..=0.5, any::<bool>()), 0..3),
         rates in prop::collection::vec((1u64..100 * MS, 1_000_000u64..2_000_000_000), 0..4),
         delays in prop::collection::vec((1u64..100 * MS, 0u64..50 * MS), 0..4),
@@ -202,7 +198,7 @@ proptest! {
     /// the scenario's zero lies.
     #[test]
     fn blackouts_strike_exactly(frames in frames(), from in 0..200 * MS, length in 0..200 * MS, zero in 0..200 * MS, queued: bool) {
-        let base = if queued { with_queue(10_000_000, drop_tail(Limit::Packets(u64::MAX))) } else { config() };
+        let base = if queued { with_queue(10_000_000, model::Queue::drop_tail(Limit::Packets(u64::MAX))) } else { config() };
         let blackout = Period { from, to: from + length };
         let mut wire = Wire::new(&LineConfig { blackouts: vec![blackout], zero, ..base.clone() });
         let mut clear = Wire::new(&base);
@@ -265,7 +261,7 @@ proptest! {
     /// Time does not go back, even where the caller's does.
     #[test]
     fn due_times_are_in_order_whatever_the_clock_does(times in prop::collection::vec(any::<u64>(), 1..100), queued: bool) {
-        let base = if queued { with_queue(1, drop_tail(Limit::Packets(10))) } else { config() };
+        let base = if queued { with_queue(1, model::Queue::drop_tail(Limit::Packets(10))) } else { config() };
         let mut wire = Wire::new(&base);
         let mut last = 0;
         for time in times {
@@ -317,7 +313,7 @@ fn as_many_fall_back_as_should_and_half_as_far_on_average_as_they_may() {
 fn an_overhead_is_time_on_the_wire() {
     let queue = |overhead_bytes| QueueConfig {
         rates: 8_000_000.into(),
-        queue: drop_tail(Limit::Packets(1)),
+        queue: model::Queue::drop_tail(Limit::Packets(1)),
         overhead_bytes,
     };
     for (overhead, micros) in [(0, 1014), (-14, 1000), (24, 1038), (-2000, 1)] {

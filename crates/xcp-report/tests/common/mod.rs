@@ -231,8 +231,7 @@ pub fn scenario(manner: Manner) -> Scenario {
         blackouts: Vec::new(),
         reorder: None,
     };
-    let plain =
-        || Queue { limit: Limit::Packets(1000), discipline: Discipline::DropTail, yields: false };
+    let plain = || Queue::drop_tail(Limit::Packets(1000));
     Scenario {
         title: "Four flows on a 10 Mbit/s, 500 ms path".into(),
         variant: String::new(),

@@ -15,7 +15,7 @@ use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
 use xcp_linux::sysctl;
 use xcp_model::units::Period;
-use xcp_model::{Discipline, Limit, Loss, LossPlace, Queue};
+use xcp_model::{Limit, Loss, LossPlace, Queue};
 use xcp_pep::gateway::state::Place;
 
 pub const CLIENT: [&str; 2] = ["10.71.1.2", "fd71:1::2"];
@@ -87,7 +87,7 @@ impl Site {
 
     /// With a modem in both directions that has a rate and a queue of its own.
     pub fn with_modem(delay: Duration, rate_bps: u64, packets: u64) -> Option<Self> {
-        let queue = Queue { limit: Limit::Packets(packets), discipline: Discipline::DropTail };
+        let queue = Queue::drop_tail(Limit::Packets(packets));
         let modem = QueueConfig { rates: rate_bps.into(), queue, overhead_bytes: 0 };
         Self::build(delay, 0.0, None, None, Some(modem))
     }
