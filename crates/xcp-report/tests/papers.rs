@@ -133,6 +133,21 @@ fn pages(text: &str) -> (String, String) {
     (front_page(&front), paper_page(&paper, text, "0.1.0"))
 }
 
+/// Nothing is said of papers where none was reproduced.
+#[test]
+fn tables_alone_are_no_papers() {
+    let front = Front {
+        papers: &[],
+        tables: "<section>tables</section>",
+        left_out: &[],
+        command: "xcpnet reproduce failures",
+        version: "0.1.0",
+    };
+    let page = front_page(&front);
+    assert!(page.contains("<h1>Explicit congestion control: tables"), "{page}");
+    assert!(page.contains("<section>tables</section>") && !page.contains("0 figures"), "{page}");
+}
+
 #[test]
 fn every_claim_and_command_is_there_and_nothing_is_fetched() {
     let (front, paper) = pages("words");

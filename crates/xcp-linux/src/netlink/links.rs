@@ -59,8 +59,9 @@ impl Device {
     /// Says that none of these devices of a namespace has a name, and which ones there are.
     pub fn absent<'a>(name: &str, there: impl IntoIterator<Item = &'a Self>) -> crate::Error {
         let names: Vec<&str> = there.into_iter().map(|device| device.name.as_str()).collect();
+        let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         crate::Error::new(format!("there is no device \"{name}\""))
-            .remedy(format!("this network namespace has {}", names.join(", ")))
+            .remedy(format!("this network namespace has {has}"))
     }
 
     /// Bytes of its link-layer header: Ethernet's, or none.

@@ -378,8 +378,8 @@ pub fn html(rows: &[Row], id: &str, title: &str, lead: &str) -> String {
         }
         let _ = writeln!(
             out,
-            "</tr>\n<tr class=\"say\"><td colspan=\"{}\">{} <b>Seen:</b> {} <code>xcpnet \
-                reproduce {}</code> · <a href=\"{3}/report.html\">all curves</a></td></tr>",
+            "</tr>\n<tr class=\"say\"><td colspan=\"{}\"><p>{} <b>Seen:</b> {} <code>xcpnet \
+                reproduce {}</code> · <a href=\"{3}/report.html\">all curves</a></p></td></tr>",
             names.len() + 1,
             inline(&row.situation.about),
             inline(&row.situation.seen),

@@ -144,23 +144,30 @@ fn list(paper: &Paper<'_>, file: &str, page: &mut String) {
 #[must_use]
 pub fn front_page(front: &Front<'_>) -> String {
     let mut page = String::new();
-    head("Explicit congestion control: the papers, reproduced", front.version, "", &mut page);
+    let title = if front.papers.is_empty() {
+        "Explicit congestion control: tables of what each protocol makes of each situation"
+    } else {
+        "Explicit congestion control: the papers, reproduced"
+    };
+    head(title, front.version, "", &mut page);
     let inside: usize = front.papers.iter().map(|p| p.counts().0).sum();
     let outside: usize = front.papers.iter().map(|p| p.counts().1).sum();
     let figures: usize = front.papers.iter().map(|p| p.sections.len()).sum();
-    let _ =
-        write!(page, "<header>\n<h1>Explicit congestion control: the papers, reproduced</h1>\n");
-    let _ = write!(
-        page,
-        "<p class=\"lead\">{} of {}, each run as the paper describes it and compared with what \
-         the paper claims. {} of {} claims lie inside their bands. The source of a band is given \
-         beside it; each figure’s text says what the paper leaves open and what was \
-         chosen.</p>\n</header>\n",
-        human::plural(figures as u64, "figure"),
-        human::plural(front.papers.len() as u64, "paper"),
-        inside,
-        inside + outside
-    );
+    let _ = write!(page, "<header>\n<h1>{title}</h1>\n");
+    if !front.papers.is_empty() {
+        let _ = write!(
+            page,
+            "<p class=\"lead\">{} of {}, each run as the paper describes it and compared with \
+             what the paper claims. {} of {} claims lie inside their bands. The source of a band \
+             is given beside it; each figure’s text says what the paper leaves open and what was \
+             chosen.</p>\n",
+            human::plural(figures as u64, "figure"),
+            human::plural(front.papers.len() as u64, "paper"),
+            inside,
+            inside + outside
+        );
+    }
+    page.push_str("</header>\n");
     for paper in front.papers {
         let file = format!("{}.html", escape(paper.name));
         let (inside, outside) = paper.counts();

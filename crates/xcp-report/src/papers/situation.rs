@@ -10,7 +10,7 @@ pub struct Situation {
     pub title: String,
     /// The first paragraph of the file's description: what the situation is.
     pub about: String,
-    /// The second: what is seen.
+    /// The rest: what is seen.
     pub seen: String,
 }
 
@@ -26,7 +26,7 @@ impl Situation {
             name,
             title,
             about: paragraphs.next().unwrap_or_default(),
-            seen: paragraphs.next().unwrap_or_default(),
+            seen: paragraphs.collect::<Vec<_>>().join("\n\n"),
         }
     }
 
@@ -59,5 +59,24 @@ impl Situation {
     #[must_use]
     pub fn command(&self) -> String {
         format!("`xcpnet reproduce {}`\n", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seen_may_have_several_paragraphs() {
+        let text = "A\nsituation.\n\nThis is\nseen.\n\nAnd so is this.\n";
+        let of = Situation::new("t/1".into(), "A row".into(), text);
+        assert_eq!(
+            (of.about.as_str(), of.seen.as_str()),
+            ("A situation.", "This is seen.\n\nAnd so is this.")
+        );
+        assert_eq!(
+            of.heading(),
+            "\n### A row\n\nA situation.\n\nThis is seen.\n\nAnd so is this.\n"
+        );
     }
 }
