@@ -84,6 +84,9 @@ pub fn suggest<'a>(
     known: impl IntoIterator<Item = &'a str> + Clone,
     plural: &str,
 ) -> String {
+    if known.clone().into_iter().next().is_none() {
+        return format!("there are no {plural}");
+    }
     let synonym = SYNONYMS.iter().find(|(w, _)| w.eq_ignore_ascii_case(word)).map(|(_, k)| *k);
     match synonym
         .filter(|s| known.clone().into_iter().any(|k| k == *s))

@@ -3,7 +3,7 @@
 
 use xcp_law::quantity::show_time;
 
-use crate::model::{Congestion, Scenario, Tcp, Traffic, XcpSender};
+use crate::model::{Congestion, Control, Law, Scenario, Tcp, Traffic, XcpSender};
 
 /// Notes on a scenario, each a sentence without its full stop.
 #[must_use]
@@ -26,13 +26,17 @@ pub fn advice(scenario: &Scenario) -> Vec<String> {
     }
     for link in scenario.links.iter().filter(|link| link.medium.is_some()) {
         let believes = |direction: &crate::model::Direction| {
-            !direction.queue.yields
-                && direction.queue.router().is_some_and(|router| router.law.capacity_bps.is_none())
+            // One with a calendar goes by what leaves while packets wait.
+            let notices = |law: &Law| law.config.control == Control::Calendar;
+            direction.queue.router().is_some_and(|router| {
+                router.law.capacity_bps.is_none()
+                    && !(direction.queue.yields && notices(&router.law))
+            })
         };
         if link.directions.iter().any(believes) {
             notes.push(format!(
                 "link \"{}\": its XCP queue assumes that it has the whole rate of a medium that \
-                 it shares; let it yield (`yields`), or set a `capacity` in its law",
+                 it shares; set a `capacity` in its law, and let its queue yield (`yields`)",
                 link.name
             ));
         }

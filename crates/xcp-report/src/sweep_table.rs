@@ -70,18 +70,30 @@ pub struct SweepTable {
     headings: Vec<String>,
     points: Vec<Point>,
     shown: usize,
+    /// What to know before believing some runs, and how many.
+    notes: BTreeMap<String, u64>,
 }
+
+/// Different notes that are kept; more say nothing new.
+const NOTES: usize = 20;
 
 impl SweepTable {
     /// A table whose rows begin with these labels; of more than `shown` points the rest is left
     /// out.
     #[must_use]
     pub fn new(headings: Vec<String>, shown: usize) -> Self {
-        Self { headings, points: Vec::new(), shown }
+        Self { headings, points: Vec::new(), shown, notes: BTreeMap::new() }
     }
 
     /// Adds a run of the `point`-th point. Points come in order.
     pub fn add(&mut self, point: u64, labels: impl FnOnce() -> Vec<String>, summary: &Summary) {
+        for note in &summary.notes {
+            if let Some(runs) = self.notes.get_mut(note) {
+                *runs += 1;
+            } else if self.notes.len() < NOTES {
+                self.notes.insert(note.clone(), 1);
+            }
+        }
         let Some(point) = usize::try_from(point).ok().filter(|&p| p < self.shown) else { return };
         if point >= self.points.len() {
             self.points.push(Point { labels: labels(), ..Point::default() });
@@ -100,6 +112,11 @@ impl SweepTable {
         if !goodputs.is_empty() {
             at.goodput.add(goodputs.iter().sum::<f64>() / goodputs.len() as f64);
         }
+    }
+
+    /// The different notes of all runs, each with the number of runs that have it.
+    pub fn notes(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.notes.iter().map(|(note, runs)| (note.as_str(), *runs))
     }
 
     /// The link direction that all rows speak of: the one used most, over all points.

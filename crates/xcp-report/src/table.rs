@@ -67,7 +67,7 @@ pub fn seeds(v: &Verdict) -> Option<String> {
     let asked = match v.over_seeds {
         OverSeeds::Median => String::new(),
         OverSeeds::All => ", all must be".to_owned(),
-        OverSeeds::Share(share) => format!(", {} must be", human::percent(share)),
+        OverSeeds::Share(share) => format!(", at least {} must be", human::percent(share)),
     };
     Some(format!(
         "{} to {} over {} seeds, {} inside{asked}",

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use crate::error::{Issue, Span};
-use crate::spec::{CONGESTIONS, DELAY_CHANGES, Key, Kind, RATE_CHANGES, Spec};
+use crate::spec::{self, CONGESTIONS, DELAY_CHANGES, Key, Kind, RATE_CHANGES, Spec};
 use crate::tree::{Item, Table, Value};
 use xcp_law::quantity::{self, Amount, Complaint, Standing};
 use xcp_law::text::{listed, suggest};
@@ -45,6 +45,16 @@ pub(crate) struct Fields<'a> {
     spec: &'static Spec,
 }
 
+/// What to write instead of a key that a table does not have.
+pub(crate) fn instead(key: &str, spec: &'static Spec) -> String {
+    if std::ptr::eq(spec, &spec::QUEUE) && spec::is_law_key(key) {
+        return format!(
+            "it is a key of the law: law = {{ {key} = ... }}, or queue.law.{key} in a path"
+        );
+    }
+    suggest(key, spec.names(), "known keys")
+}
+
 impl<'a> Fields<'a> {
     /// Reports unknown keys and absent required ones.
     pub fn new(faults: &'a Faults, spec: &'static Spec, table: &'a Table, span: Span) -> Self {
@@ -53,7 +63,7 @@ impl<'a> Fields<'a> {
                 faults.add(
                     entry.key_span,
                     format!("unknown key `{}` in {}", entry.key, title(spec)),
-                    suggest(&entry.key, spec.names(), "known keys"),
+                    instead(&entry.key, spec),
                 );
             }
         }
@@ -127,7 +137,7 @@ impl<'a> Fields<'a> {
         let item = self.item(name)?;
         match &item.value {
             Value::Text(text) => Some(text.clone()),
-            _ => self.wrong(item, name, "a text"),
+            _ => self.wrong(item, name, "text"),
         }
     }
 
@@ -580,9 +590,6 @@ impl<'a> Fields<'a> {
                 return None;
             }
         };
-        if rows.is_empty() {
-            wrong(item);
-        }
         let mut steps: Vec<(Nanos, u64)> = Vec::new();
         for row in rows {
             let Value::Array(cells) = &row.value else {

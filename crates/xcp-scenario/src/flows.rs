@@ -221,7 +221,9 @@ fn read_one<'a>(
     let duration = run.duration;
     fields.require("from");
     fields.require("to");
-    let name = fields.name("name").unwrap_or_else(|| "flow".into());
+    // One that cannot be a name is still no other flow's.
+    let given = || fields.table.text("name").unwrap_or("flow").to_owned();
+    let name = fields.name("name").unwrap_or_else(given);
     let from = node(fields, "from", nodes);
     let to = node(fields, "to", nodes);
     let via = via(fields, nodes);

@@ -79,7 +79,8 @@ pub(crate) struct QueueDraft {
     /// Where the limit stands, or what stands for it.
     pub limit_span: Span,
     kind: KindDraft,
-    yields: bool,
+    /// Where that it yields is written.
+    yields: Option<Span>,
 }
 
 impl QueueDraft {
@@ -230,10 +231,11 @@ fn read_one(
     }
     let name = given.or_else(|| name_of(fields.table, &LINK))?;
     let medium = fields.name("medium").map(|name| media.join(fields, &name, &directions));
-    if medium.is_none() && directions.iter().any(|direction| direction.queue.yields) {
+    let yields = directions.iter().find_map(|direction| direction.queue.yields);
+    if let Some(at) = yields.filter(|_| medium.is_none()) {
         fields.faults.add(
-            fields.span_of("queue"),
-            "its queue yields, but nobody else transmits on the link",
+            at,
+            format!("a queue of `{name}` yields, but nobody else transmits on that link"),
             "leave out `yields`, or give the link a `medium`",
         );
     }
@@ -271,7 +273,7 @@ impl Media {
         if let Some(of) = [there, back].iter().find(|of| !of.rate_changes.is_empty()) {
             fields.faults.add(
                 fields.span_of(RATE_CHANGES),
-                format!("the medium `{name}` keeps its rate of {} bit/s", of.rate_bps),
+                format!("the rate of the medium `{name}` cannot change from {} bit/s", of.rate_bps),
                 "leave out `rate-changes` or `medium`",
             );
         }
@@ -337,7 +339,7 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
         limit: Amount::Packets(DEFAULT_LIMIT_PACKETS),
         limit_span: link.span,
         kind: KindDraft::DropTail,
-        yields: false,
+        yields: None,
     };
     let Some(queue) = link.table("queue", &QUEUE) else { return absent };
     let kind = queue.choice("kind").unwrap_or("drop-tail");
@@ -368,7 +370,7 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
         }
         _ => KindDraft::DropTail,
     };
-    let yields = queue.bool("yields").unwrap_or(false);
+    let yields = queue.bool("yields").filter(|yields| *yields).map(|_| queue.span_of("yields"));
     QueueDraft { limit, limit_span, kind, yields }
 }
 
@@ -468,7 +470,7 @@ impl DirectionDraft {
                         let whole = limit_bytes(limit, packet);
                         if bytes > whole {
                             let what = format!(
-                                "the queue's target exceeds its limit: {bytes} of {whole} bytes"
+                                "the queue's target exceeds its limit: {bytes} bytes, where {whole} fit"
                             );
                             faults.add(at, what, "`target` can be at most `limit`");
                         }
@@ -530,7 +532,7 @@ impl DirectionDraft {
                 })
             }
         };
-        let (framing_bytes, yields) = (self.framing_bytes, self.queue.yields);
+        let (framing_bytes, yields) = (self.framing_bytes, self.queue.yields.is_some());
         Direction {
             rate_bps: self.rate_bps,
             rate_changes: self.rate_changes,

@@ -71,7 +71,7 @@ fn reference(spec: &Spec) -> Value {
 fn steps(value: String) -> Value {
     let cells = [time_pattern(), value].map(|form| json!({ "type": "string", "pattern": form }));
     let row = json!({ "type": "array", "prefixItems": cells, "minItems": 2, "maxItems": 2 });
-    json!({ "type": "array", "items": row, "minItems": 1 })
+    json!({ "type": "array", "items": row })
 }
 
 /// The same, or the name of a trace.

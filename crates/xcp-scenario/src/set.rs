@@ -5,7 +5,7 @@
 //! them.
 
 use crate::error::Span;
-use crate::fields::{Faults, Fields, title};
+use crate::fields::{Faults, Fields, instead, title};
 use crate::spec::{self, FILE, FLOW, Kind, LINK, Spec, TCP_ONLY};
 use crate::tree::{Entry, Item, Table, Value};
 use xcp_law::text::{split_path, suggest};
@@ -243,11 +243,12 @@ impl Place<'_> {
     /// Sets a path below a table, making tables on the way as needed.
     fn put(&self, table: &mut Table, spec: &'static Spec, path: &[String], item: &Item) {
         let (name, rest) = (&path[0], &path[1..]);
+        if let ("reverse", [key, _, ..]) = (name.as_str(), rest) {
+            own_copy(table, key, self.setting.path_span);
+        }
         let Some(key) = spec.key(name) else {
-            return self.fault(
-                format!("unknown key `{name}` in {}", title(spec)),
-                suggest(name, spec.names(), "known keys"),
-            );
+            return self
+                .fault(format!("unknown key `{name}` in {}", title(spec)), instead(name, spec));
         };
         if rest.is_empty() {
             let mut item = item.clone();
@@ -280,6 +281,31 @@ impl Place<'_> {
                 .for_each(|inner| self.put(inner, below, rest, item)),
             _ => {}
         }
+    }
+}
+
+/// Gives a link's other direction a copy of what it has of the link's under this key, so that a path
+/// below it changes that, and not what a new one would be. What is said of one direction only is not
+/// copied.
+fn own_copy(link: &mut Table, key: &str, span: Span) {
+    let Some(shared) = link.get(key).filter(|shared| !is_of_one_direction(shared)).cloned() else {
+        return;
+    };
+    if link.get("reverse").is_none() {
+        link.set("reverse", span, Item { span, value: Value::Table(Table::default()) });
+    }
+    if let Some(reverse) = link.get_mut("reverse").and_then(as_table)
+        && reverse.get(key).is_none()
+    {
+        reverse.set(key, span, shared);
+    }
+}
+
+fn is_of_one_direction(item: &Item) -> bool {
+    match &item.value {
+        Value::Table(table) => table.get("direction").is_some(),
+        Value::Array(items) => items.iter().any(is_of_one_direction),
+        _ => false,
     }
 }
 

@@ -78,11 +78,11 @@ impl Value {
     /// What it is, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Text(_) => "a text",
+            Self::Text(_) => "text",
             Self::Integer(_) => "a bare number",
             Self::Float(text) if text.contains("nan") => "not a number (nan)",
             Self::Float(text) if text.contains("inf") => "infinite",
-            Self::Float(_) => "a bare number",
+            Self::Float(_) => "a floating-point number",
             Self::Bool(_) => "true or false",
             Self::Datetime => "a date",
             Self::Array(_) => "a list",

@@ -48,7 +48,9 @@ fn what_was_hardly_meant_is_told() {
     );
     let told_capacity = "{ kind = \"xcp\", limit = 9, law = { capacity = \"500kbit\" } }";
     let yields = "{ kind = \"xcp\", limit = 9, yields = true }";
-    assert!(told(yields, medium, "xcp").is_empty());
+    assert!(told(yields, medium, "xcp")[0].contains("assumes that it has the whole rate"));
+    let robust = yields.replace("limit", "law = \"robust\", limit");
+    assert!(told(&robust, medium, "xcp-robust").is_empty());
     assert!(
         told(told_capacity, medium, "xcp").is_empty() && told(tail, medium, "cubic").is_empty()
     );

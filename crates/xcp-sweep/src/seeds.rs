@@ -34,7 +34,7 @@ impl Seeds {
                 Some(before) if *before.end() >= from => {
                     return Err(format!(
                         "seeds must be in ascending order without repetition; \
-                        {part} comes too late"
+                         {part} is not above those before it"
                     ));
                 }
                 _ => ranges.push(from..=to),

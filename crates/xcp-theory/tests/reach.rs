@@ -302,6 +302,12 @@ fn where_stations_yield_hardly_anything_collides() {
     assert!(full.collisions < 0.001 && full.lost == 0.0, "{full:?}");
 }
 
+/// Where only acknowledgements are polite, they starve.
+#[test]
+fn who_yields_to_who_does_not_starves() {
+    assert_eq!(saturated(1500, 38, 126_000, [false, true]), None);
+}
+
 /// What such a medium carries where data always wait, and the simulator says so, too.
 fn carries(hub: &str, yields: [bool; 2]) -> Saturated {
     let flows = scenario(&format!(
@@ -314,8 +320,8 @@ fn carries(hub: &str, yields: [bool; 2]) -> Saturated {
     ));
     let said = media(&flows).remove(0);
     near(said.without_collisions, 1500.0 / 1589.0, 1e-12);
-    let full = saturated(1500, 38, 126_000, yields);
-    near(said.saturated, full.utilisation, 0.001);
+    let full = saturated(1500, 38, 126_000, yields).unwrap();
+    near(said.saturated.unwrap(), full.utilisation, 0.001);
     // Two stations that always have something to send: one packet in three is an acknowledgement's.
     let acks = full.utilisation * 10e6 / (1500.0 * 8.0) / 2.0 * 64.0 * 8.0;
     let loaded = scenario(&format!(

@@ -45,8 +45,8 @@ pub(crate) static LINK: Spec = Spec {
             "a line for each direction",
             "\"hub\"",
             "Name of a medium that both directions transmit on, one packet at a time, with all \
-                other links that name it: stations contend for it and collide as on \
-             an Ethernet hub.",
+             other links that name it: stations contend for it and collide as on an Ethernet hub. \
+             All of these links have one `rate`, in both directions, which does not change.",
         ),
         key(
             "framing",
@@ -215,7 +215,7 @@ pub(crate) static QUEUE: Spec = Spec {
             "`false`",
             "true",
             "On a `medium`: after each packet it waits for a slot time (512 bits) before it tries \
-             again, so that whoever has been waiting has its turn. Otherwise whoever has won the \
+             again, so that whoever has been waiting gets a turn. Otherwise whoever has won the \
              medium tends to win it again.",
         ),
         key(

@@ -141,3 +141,21 @@ fn less_of_it() {
     assert_eq!((plan.seeds, plan.quick.unwrap().seeds), (vec![5, 6, 7], vec![5]));
     assert_eq!(xcp_scenario::plan(path, body).unwrap(), Plan { seeds: vec![1], quick: None });
 }
+
+/// A path below what the other direction has of the link changes that, and nothing else of it.
+#[test]
+fn a_path_into_the_other_direction_begins_with_what_the_link_has() {
+    let text = "duration = \"1s\"\n[[link]]\nname = \"l\"\nbetween = [\"S\", \"D\"]\nrate = \
+                \"1mbit\"\ndelay = \"1ms\"\nrate-changes = []\nloss = { probability = 0.5, direction \
+                = \"forward\" }\nqueue = { kind = \"xcp\", limit = \"100p\", law = { gamma = 0.2 } }\n\
+                [[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\n";
+    let overrides = Overrides::none()
+        .with("link.l.reverse.queue.limit", "50p")
+        .with("link.l.reverse.loss.probability", "0.25");
+    let scenarios = load(Path::new("x.toml"), text, &overrides).unwrap_or_else(|e| panic!("{e}"));
+    let [there, back] = &scenarios[0].links[0].directions;
+    assert_eq!((there.queue.limit, back.queue.limit), (Limit::Packets(100), Limit::Packets(50)));
+    assert_eq!(there.queue.discipline, back.queue.discipline);
+    // What the link says of one direction only is not the other's.
+    assert_eq!((there.losses[0].probability, back.losses[0].probability), (0.5, 0.25));
+}

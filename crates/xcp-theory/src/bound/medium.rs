@@ -24,6 +24,8 @@ const DOUBLINGS: u32 = 10;
 /// deviation of some .0003.
 const WARM_UP: u64 = 20_000;
 const MEASURED: u64 = 1_000_000;
+/// Acknowledgements that wait in the end where more come than go; some hundreds may, otherwise.
+const CROWD: u64 = 10_000;
 
 /// What it carries when data always wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,9 +75,10 @@ impl Station {
 
 /// Two stations, one with data that always wait, one with an acknowledgement for every second
 /// packet, which comes back `delay` byte times after it was sent; `yields`: whether they leave a
-/// slot to the other one after each packet.
+/// slot to the other one after each packet. `None` where acknowledgements come faster than they are
+/// sent, so that nothing becomes steady.
 #[must_use]
-pub fn saturated(packet: u64, framing: u64, delay: u64, yields: [bool; 2]) -> Saturated {
+pub fn saturated(packet: u64, framing: u64, delay: u64, yields: [bool; 2]) -> Option<Saturated> {
     let mut random = Stream::new(1, Purpose::Medium, 0);
     let mut data = Station { waiting: u64::MAX, yields: yields[0], ..Station::default() };
     let mut acks = Station { yields: yields[1], ..Station::default() };
@@ -121,9 +124,9 @@ pub fn saturated(packet: u64, framing: u64, delay: u64, yields: [bool; 2]) -> Sa
             }
         }
     }
-    Saturated {
+    (acks.waiting < CROWD).then(|| Saturated {
         utilisation: (MEASURED * packet) as f64 / (now - before.0) as f64,
         collisions: (collisions - before.1) as f64 / MEASURED as f64,
         lost: (acks.lost - before.3) as f64 / ((made - before.2).max(1)) as f64,
-    }
+    })
 }

@@ -19,8 +19,8 @@ pub mod predictor;
 pub mod process;
 
 use serde::Serialize;
-use xcp_model::units::{NANOS_PER_SEC, Nanos};
-use xcp_model::{DirectionId, Scenario};
+use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_model::{DirectionId, Flow, Scenario};
 
 use self::forced::Forced;
 use self::least::Least;
@@ -114,12 +114,13 @@ pub struct MediumReach {
     /// Bytes of data packets over what its rate allows, if nothing collides and every second packet
     /// is acknowledged over it.
     pub without_collisions: f64,
-    /// The same when data always wait.
-    pub saturated: f64,
+    /// The same when data always wait; none of this and what follows where more acknowledgements
+    /// come than go then.
+    pub saturated: Option<f64>,
     /// Collisions for each packet of data then.
-    pub collisions: f64,
+    pub collisions: Option<f64>,
     /// The share of acknowledgements that are given up then.
-    pub acknowledgements_lost: f64,
+    pub acknowledgements_lost: Option<f64>,
 }
 
 /// What a cell of the table of failures needs to be good: utilisation, and queue in round trips.
@@ -222,17 +223,29 @@ fn seek(from: f64, to: f64, holds: impl Fn(f64) -> bool) -> (f64, f64) {
     (not, does)
 }
 
-/// The shortest round trip of the flows that cross a link and heed anybody, queues empty.
+/// Whether a flow is there throughout the measured period.
+fn is_there(scenario: &Scenario, flow: &Flow) -> bool {
+    let Period { from, to } = scenario.measure;
+    flow.start.saturating_add(flow.group.start_jitter) <= from
+        && flow.group.stop.is_none_or(|stop| stop >= to)
+}
+
+/// The shortest round trip of the flows that cross a link and heed anybody, queues empty: of all that
+/// there are in the measured period, where the path changes.
 fn dead_time(scenario: &Scenario, id: DirectionId) -> Option<Nanos> {
     let direction = |d: DirectionId| &scenario.links[d / 2].directions[d % 2];
     let crossing = scenario.flows.iter().filter(|f| f.is_tcp() && f.group.route.contains(&id));
-    let trip = |flow: &xcp_model::Flow| -> Nanos {
+    let Period { from, to } = scenario.measure;
+    let delay = |d: DirectionId| {
+        let delays = direction(d).delays();
+        let later = delays.steps().iter().filter(|(at, _)| (from..to).contains(at));
+        later.map(|(_, delay)| *delay).fold(delays.at(from), Nanos::min)
+    };
+    let trip = |flow: &Flow| -> Nanos {
         let bits = 8 * u64::from(flow.group.packet_bytes) * NANOS_PER_SEC;
-        let there = flow.group.route.iter().map(|&d| {
-            let direction = direction(d);
-            direction.delay + bits / direction.rate_bps.max(1)
-        });
-        let back = flow.group.return_route.iter().map(|&d| direction(d).delay);
+        let there =
+            flow.group.route.iter().map(|&d| delay(d) + bits / direction(d).rate_bps.max(1));
+        let back = flow.group.return_route.iter().map(|&d| delay(d));
         there.chain(back).sum()
     };
     crossing.map(trip).min().filter(|&trip| trip > 0)
@@ -269,9 +282,9 @@ pub fn media(scenario: &Scenario) -> Vec<MediumReach> {
         Some(MediumReach {
             medium: name.clone(),
             without_collisions: without_collisions(f64::from(packet), f64::from(framing)),
-            saturated: full.utilisation,
-            collisions: full.collisions,
-            acknowledgements_lost: full.lost,
+            saturated: full.map(|full| full.utilisation),
+            collisions: full.map(|full| full.collisions),
+            acknowledgements_lost: full.map(|full| full.lost),
         })
     };
     scenario.media.iter().enumerate().filter_map(of).collect()

@@ -6,6 +6,7 @@ use xcp_model::units::{NANOS_PER_SEC, Nanos};
 use xcp_model::{DirectionId, Scenario, Traffic, UdpPattern};
 
 use super::forced::Forced;
+use super::is_there;
 use super::least::{Jumps, Level};
 use crate::network::seconds;
 
@@ -34,6 +35,9 @@ pub fn jumps(
     let mut constant = 0.0;
     let mut random = None;
     for flow in scenario.flows.iter().filter(|f| f.group.route.contains(&id)) {
+        if !flow.is_tcp() && !is_there(scenario, flow) {
+            return Err("datagrams begin or end within the measured period, or are not in it");
+        }
         match flow.group.traffic {
             Traffic::Tcp(_) => {}
             Traffic::Udp(UdpPattern::Constant { rate_bps }) => constant += rate_bps as f64 / 8.0,
@@ -65,7 +69,7 @@ pub fn jumps(
                 again: 1.0 / stays,
             };
             let quiet = capacity - constant;
-            let process = "the source's own, its periods exponentially distributed";
+            let process = "that of the source, with exponentially distributed periods";
             Ok((
                 process.to_owned(),
                 Jumps {
@@ -76,7 +80,7 @@ pub fn jumps(
                 },
             ))
         }
-        (None, 1..FEW) => Err("the rate changes too few times for a process"),
+        (None, 1..FEW) => Err("the rate changes too seldom to make a random process of it"),
         (None, changes) => {
             let length = seconds(scenario.measure.to - scenario.measure.from);
             let gap = length / changes as f64;
@@ -96,8 +100,8 @@ pub fn jumps(
             let armed = gap - 2.0 * dead;
             let row: Vec<f64> = levels.iter().map(|(_, share)| *share).collect();
             let process = format!(
-                "each rate drawn from the period's own, kept for two dead times and a random time, \
-                 {gap:.2} s in all"
+                "each rate is drawn from those of the measured period and stays for two dead times \
+                 and a random time, {gap:.2} s on average"
             );
             Ok((
                 process,

@@ -12,6 +12,7 @@ use xcp_sweep::tables::{each, file};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{Printer, width};
+use crate::terminal::tell;
 
 /// Points shown in the table.
 pub const SHOWN: u64 = 40;
@@ -48,6 +49,9 @@ pub fn print_table(
             many(rest, "more point"),
             file(dir, "links").display()
         ));
+    }
+    for (note, runs) in table.notes() {
+        tell(&format!("note: {note} ({})", many(runs, "run")));
     }
     printer.text(&out)
 }

@@ -9,9 +9,9 @@ use xcp_theory::said::{FluidSaid, Said};
 use super::show::ROWS;
 
 const NOTE: &str = "
-a loop with a calendar is stable while grants are seen this much later or earlier than booked, or
-senders carry out such a part of them; gain: what each part closes of a gap, and the most it could
-without a calendar
+a loop with a calendar is stable while grants are seen at most this much later or earlier than
+booked, or while senders carry out a fraction of them within this range; gain: the share of a gap
+that is closed in each part, and the largest that would be stable without a calendar
 
 ";
 

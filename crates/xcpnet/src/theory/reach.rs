@@ -60,7 +60,7 @@ pub fn links(all: &[Reach], width: usize, out: &mut String) {
         }
         grid.render(width, out);
         if let Some(bound) = &reach.bound {
-            out.push_str(&format!("\nmean and nobody are of a process: {}\n", bound.process));
+            out.push_str(&format!("\nthe rows of means and of what nobody can do are averages over a random process: {}\n", bound.process));
         }
         if let Some(why) = &reach.no_bound {
             out.push_str(&format!("no bound: {why}\n"));
@@ -83,13 +83,14 @@ pub fn media(all: &[MediumReach], width: usize, out: &mut String) {
         ("collisions a packet", Right),
         ("acknowledgements lost", Right),
     ]);
+    let or_dash = |value: Option<f64>, show: fn(f64) -> String| value.map_or("–".into(), show);
     for medium in all {
         grid.push(vec![
             medium.medium.clone(),
             human::percent(medium.without_collisions),
-            human::percent(medium.saturated),
-            human::number(medium.collisions),
-            human::percent(medium.acknowledgements_lost),
+            or_dash(medium.saturated, human::percent),
+            or_dash(medium.collisions, human::number),
+            or_dash(medium.acknowledgements_lost, human::percent),
         ]);
     }
     grid.render(width, out);
