@@ -153,7 +153,7 @@ pub fn front_page(front: &Front<'_>) -> String {
     let inside: usize = front.papers.iter().map(|p| p.counts().0).sum();
     let outside: usize = front.papers.iter().map(|p| p.counts().1).sum();
     let figures: usize = front.papers.iter().map(|p| p.sections.len()).sum();
-    let _ = write!(page, "<header>\n<h1>{title}</h1>\n");
+    let _ = writeln!(page, "<header>\n<h1>{title}</h1>");
     if !front.papers.is_empty() {
         let _ = write!(
             page,
