@@ -155,12 +155,12 @@ pub fn front_page(front: &Front<'_>) -> String {
     let figures: usize = front.papers.iter().map(|p| p.sections.len()).sum();
     let _ = writeln!(page, "<header>\n<h1>{title}</h1>");
     if !front.papers.is_empty() {
-        let _ = write!(
+        let _ = writeln!(
             page,
             "<p class=\"lead\">{} of {}, each run as the paper describes it and compared with \
              what the paper claims. {} of {} claims lie inside their bands. The source of a band \
              is given beside it; each figure’s text says what the paper leaves open and what was \
-             chosen.</p>\n",
+             chosen.</p>",
             human::plural(figures as u64, "figure"),
             human::plural(front.papers.len() as u64, "paper"),
             inside,
