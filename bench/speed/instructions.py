@@ -30,6 +30,18 @@ RUNS: dict[str, tuple[str, str | None, dict[str, str], str]] = {
         {"flow.paced": "true", "flow.delayed-ack": "true"},
         "bottleneck",
     ),
+    # The law and the sender that remember, on the same network; the sender is always paced.
+    "robust-100-flows": (
+        "speed.toml",
+        None,
+        {
+            "flow.congestion": "xcp-robust",
+            "queue.preset": "robust",
+            "flow.paced": "true",
+            "flow.delayed-ack": "true",
+        },
+        "bottleneck",
+    ),
     "newreno-100-flows": ("speed-tcp.toml", "newreno", {}, "bottleneck"),
     "cubic-100-flows": ("speed-tcp.toml", "cubic", {}, "bottleneck"),
     "chain-of-16": ("chain", None, {"link.rate": "100mbit", "link.delay": "2ms"}, "n0-n1"),

@@ -100,6 +100,14 @@ pub(crate) fn read(
             });
         } else if applies {
             check(&fields, fields.span_of("metric"), &metric, period, scenario);
+            let is_share = metric == "jain" || metric.ends_with(".utilisation");
+            if let Some(percent) = min.filter(|&min| is_share && min > 1.0) {
+                fields.faults.add(
+                    fields.span_of("min"),
+                    format!("`{metric}` is a share from 0 to 1, and never {percent}"),
+                    format!("write {} for {percent} %", percent / 100.0),
+                );
+            }
             result.push(Expectation { metric, period, min, max, than: None, claim, over_seeds });
         }
     }

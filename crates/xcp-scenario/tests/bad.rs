@@ -245,6 +245,7 @@ fn bad_files() {
             flow("count = 2").replace("congestion", "name = \"f\"\ncongestion")
                 + &FLOW.replace("from", "name = \"f-2\"\nfrom"),
         ),
+        ("a share in percent", end("[[expect]]\nmetric = \"jain\"\nmin = 95")),
         ("no flow", format!("duration = \"1s\"\n{LINK}")),
         ("count zero", flow("count = 0")),
         ("count beyond all", flow("count = 10_000_000")),
