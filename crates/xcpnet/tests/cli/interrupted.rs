@@ -17,6 +17,14 @@ fn listens(pid: u32) -> bool {
     mask.is_some_and(|mask| mask & 1 << (2 - 1) != 0)
 }
 
+/// Whether a process has simulated for a while, by what it has computed: fields 14 and 15 of
+/// proc_pid_stat(5), in hundredths of a second.
+fn is_at_work(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ');
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() >= 20
+}
+
 /// Starts something long, interrupts it, and gives what came of it.
 fn interrupted(arguments: &[&str], dir: &Path) -> Output {
     let mut child = xcpnet()
@@ -26,7 +34,7 @@ fn interrupted(arguments: &[&str], dir: &Path) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    while !listens(child.id()) {
+    while !listens(child.id()) || !is_at_work(child.id()) {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
