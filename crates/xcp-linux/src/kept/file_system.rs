@@ -30,6 +30,9 @@ const MAGIC: i64 = 0xcafe_4a11;
 const PATIENCE: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_millis(10);
 
+/// How long a command waits for another one's mount, at the most.
+const MOUNTING: Duration = Duration::from_secs(1);
+
 /// Rights of a directory: all of root's, none of anybody else's.
 const PRIVATE: Mode = Mode::RWXU;
 
@@ -52,15 +55,20 @@ pub(crate) fn mount_private() -> io::Result<()> {
 
 /// Mounts one unless one is there. Where two commands are the first at the same time, both would,
 /// and what one of them keeps would be out of sight below the other's mount. So whoever mounts one
-/// holds what is beneath, and whoever has waited for that looks again.
+/// holds what is beneath, and whoever has waited for that looks again. But any user can hold
+/// it for as long as they like, so nobody waits for longer than a mount takes.
 fn mount_where_missing() -> Result<()> {
     if is_mounted() {
         return Ok(());
     }
     let told = |e| Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), e);
     let descriptor = rustix::fs::open(MOUNT, FLAGS, Mode::empty()).map_err(|e| told(e.into()))?;
-    let beneath = Directory { descriptor, path: PathBuf::from(MOUNT) };
-    beneath.lock()?;
+    let begin = Instant::now();
+    while rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive).is_err()
+        && begin.elapsed() < MOUNTING
+    {
+        thread::sleep(AGAIN);
+    }
     if is_mounted() { Ok(()) } else { mount_private().map_err(told) }
 }
 
@@ -407,6 +415,11 @@ mod tests {
                 });
                 assert_eq!(unmount_all(), 1, "attempt {attempt}");
             }
+            // Whoever holds what is beneath keeps nobody from it.
+            let beneath = rustix::fs::open(MOUNT, FLAGS, Mode::empty()).unwrap();
+            rustix::fs::flock(&beneath, FlockOperation::LockExclusive).unwrap();
+            drop(Alone::make().unwrap());
+            assert_eq!(unmount_all(), 1);
         };
         thread::scope(|scope| scope.spawn(on_its_own).join()).unwrap();
     }
