@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use crate::error::{Issue, Span};
-use crate::spec::{self, CONGESTIONS, DELAY_CHANGES, Key, Kind, RATE_CHANGES, Spec};
+use crate::spec::{CONGESTIONS, DELAY_CHANGES, Key, Kind, RATE_CHANGES, Spec, instead};
 use crate::tree::{Item, Table, Value};
 use xcp_law::quantity::{self, Amount, Complaint, Standing};
 use xcp_law::text::{listed, suggest};
@@ -43,16 +43,6 @@ pub(crate) struct Fields<'a> {
     /// Where the table stands, for faults about what is absent.
     pub span: Span,
     spec: &'static Spec,
-}
-
-/// What to write instead of a key that a table does not have.
-pub(crate) fn instead(key: &str, spec: &'static Spec) -> String {
-    if std::ptr::eq(spec, &spec::QUEUE) && spec::is_law_key(key) {
-        return format!(
-            "it is a key of the law: law = {{ {key} = ... }}, or queue.law.{key} in a path"
-        );
-    }
-    suggest(key, spec.names(), "known keys")
 }
 
 impl<'a> Fields<'a> {

@@ -5,8 +5,8 @@
 //! them.
 
 use crate::error::Span;
-use crate::fields::{Faults, Fields, instead, title};
-use crate::spec::{self, FILE, FLOW, Kind, LINK, Spec, TCP_ONLY};
+use crate::fields::{Faults, Fields, title};
+use crate::spec::{self, FILE, FLOW, Kind, LINK, Spec, TCP_ONLY, instead};
 use crate::tree::{Entry, Item, Table, Value};
 use xcp_law::text::{split_path, suggest};
 

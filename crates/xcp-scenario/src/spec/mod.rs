@@ -9,6 +9,8 @@ mod defaults;
 mod flows;
 mod links;
 
+use xcp_law::text::suggest;
+
 pub(crate) use claims::{EXPECT, THAN};
 pub(crate) use flows::{BUFFER_CHANGE, BYTES, FLOW, LIES, TCP_ONLY, UDP};
 pub(crate) use links::{BLACKOUT, LAW, LAW_CHANGE, LINK, LOSS, POLICE, QUEUE, REORDER, REVERSE};
@@ -148,6 +150,16 @@ pub const CONGESTIONS: &[&str] =
 /// Keys of a law, which `queue.KEY` reaches through the queue.
 pub(crate) fn is_law_key(name: &str) -> bool {
     LAW.key(name).is_some()
+}
+
+/// What to write instead of a key that a table does not have.
+pub(crate) fn instead(key: &str, spec: &'static Spec) -> String {
+    if std::ptr::eq(spec, &QUEUE) && is_law_key(key) {
+        return format!(
+            "it is a key of the law: law = {{ {key} = ... }}, or queue.law.{key} in a path"
+        );
+    }
+    suggest(key, spec.names(), "known keys")
 }
 
 /// The file.
