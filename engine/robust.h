@@ -138,44 +138,72 @@ XCP_INLINE xcp_u32 xcp_robust_limited_by(const struct xcp_robust *r, const struc
     return h->flags & XCP_IDS ? h->bottleneck_id : r->id;
 }
 
-/* What a header says of its flow, as far as it is believed: difference 10. (path.h bounds X by the
- * RTT that is claimed, not by the one believed.) */
-XCP_INLINE void xcp_robust_read(const struct xcp_robust *r, const struct xcp_forward *h,
-                                struct xcp_robust_pass *to) {
-    struct xcp_path *p = &to->path;
+/*
+ * Whether a packet is of the usual kind: an extended header that says all there is to say of a flow
+ * which keeps its rate. As in router.h, the host has the code for such packets in one piece without
+ * calls (XCP_SPLIT); both are compiled from the same lines, in which `usual` is 1 where all this is
+ * known.
+ */
+XCP_INLINE int xcp_robust_is_usual(const struct xcp_robust *r, const struct xcp_forward *h) {
+    return (h->flags & (XCP_PRESENT | XCP_CLASSIC | XCP_IDS | XCP_KEEPS | XCP_OPENS)) ==
+               (XCP_PRESENT | XCP_IDS | XCP_KEEPS) &&
+           h->rtt >= 1 << 11 && h->window >= 1 << 10 && r->rtt_known;
+}
+
+/* The header says more than is believed: difference 10. (path.h bounds X by the RTT that is
+ * claimed, not by the one believed.) */
+XCP_COLD void xcp_robust_doubt(const struct xcp_robust *r, struct xcp_robust_pass *of) {
     xcp_u64 most = r->law.max_interval_ns;
-    xcp_path_read(h, p);
-    to->by = xcp_robust_limited_by(r, h);
-    to->rtt = (xcp_u64)p->rtt << p->re;
-    to->rtt = to->rtt < most ? to->rtt : most;
-    to->x = xcp_scale(p->x, p->xe + 8, 1ULL << 44);
-    if (XCP_UNLIKELY(to->x > most << 8)) {
+    of->rtt = most;
+    if (of->x > most << 8) {
         struct xcp_num n = xcp_num_of(most);
-        p->x = n.m;
-        p->xe = n.e;
-        to->x = most << 8;
+        of->path.x = n.m;
+        of->path.xe = n.e;
+        of->x = most << 8;
+    }
+}
+
+/* What a header says of its flow, as far as it is believed. */
+XCP_INLINE void xcp_robust_read(const struct xcp_robust *r, const struct xcp_forward *h,
+                                struct xcp_robust_pass *to, xcp_u32 usual) {
+    struct xcp_path *p = &to->path;
+    if (usual)
+        xcp_path_read_extended(h, p);
+    else
+        xcp_path_read(h, p);
+    to->by = usual ? h->bottleneck_id : xcp_robust_limited_by(r, h);
+    to->rtt = (xcp_u64)p->rtt << p->re;
+    to->x = xcp_scale(p->x, p->xe + 8, ~0ULL);            /* no more than 2^44: path.h */
+    if (XCP_UNLIKELY(to->rtt > r->law.max_interval_ns)) { /* and only then may X be */
+        /* a copy, whose address may be known without harm to the code around */
+        struct xcp_robust_pass doubted = *to;
+        xcp_robust_doubt(r, &doubted);
+        *to = doubted;
     }
 }
 
 /* They are input. */
 XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward *h,
-                                 const struct xcp_robust_pass *of) {
+                                 const struct xcp_robust_pass *of, xcp_u32 usual) {
     const struct xcp_path *p = &of->path;
     xcp_u64 x;
     r->now.all += of->bytes;
     r->now.xcp += of->bytes;
     r->now.found += r->waiting * of->segments;
-    r->now.loose += h->flags & XCP_KEEPS ? 0 : of->bytes;
-    r->now.at_once += h->flags & XCP_OPENS && p->known ? of->bytes : 0;
+    if (!usual) {
+        r->now.loose += h->flags & XCP_KEEPS ? 0 : of->bytes;
+        r->now.at_once += h->flags & XCP_OPENS && p->known ? of->bytes : 0;
+    }
     if (of->bytes > r->largest)
         r->largest = of->bytes;
-    if (!p->known || r->now.x >> XCP_ROBUST_FULL) {
+    if ((!usual && !p->known) || XCP_UNLIKELY(r->now.x >> XCP_ROBUST_FULL)) {
         r->now.others += of->segments;
         return;
     }
     r->now.packets += of->segments;
     x = of->x * of->segments;
-    x = x < 1ULL << XCP_ROBUST_FULL ? x : 1ULL << XCP_ROBUST_FULL;
+    if (of->segments > 1) /* one is far below: path.h */
+        x = x < 1ULL << XCP_ROBUST_FULL ? x : 1ULL << XCP_ROBUST_FULL;
     r->now.x += x;
     if (XCP_LIKELY(of->rtt == (xcp_u64)p->rtt << p->re)) {
         xcp_acc_add_times(&r->now.xr, (xcp_u64)p->x * p->rtt, p->xe + p->re + 32, of->segments);
@@ -191,40 +219,62 @@ XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward 
     }
     if ((of->by == r->id || of->by == 0) && !(h->feedback & 0x8000) && h->feedback)
         r->now.x_asking += x;
-    if (!r->rtt_known && of->now - r->start_ns + of->rtt < r->interval_ns)
+    if (!usual && !r->rtt_known && of->now - r->start_ns + of->rtt < r->interval_ns)
         r->interval_ns = of->now - r->start_ns + of->rtt;
+}
+
+/* One packet that comes, of `bytes` on this link. */
+XCP_INLINE void xcp_robust_arrive(struct xcp_robust *r, xcp_u64 now, xcp_u32 bytes,
+                                  const struct xcp_forward *h, struct xcp_robust_pass *pass,
+                                  xcp_u32 usual) {
+    pass->now = now;
+    pass->bytes = pass->size = bytes;
+    pass->segments = 1;
+    xcp_robust_read(r, h, pass, usual);
+    xcp_robust_count(r, h, pass, usual);
+}
+
+XCP_COLD void xcp_robust_arrive_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 bytes,
+                                    const struct xcp_forward *h) {
+    struct xcp_robust_pass pass;
+    xcp_robust_arrive(r, now, bytes, h, &pass, 0);
 }
 
 /* A packet with forward header arrives, whether or not the queue then takes it. Arguments as for
  * xcp_router_arrival. */
-XCP_COLD void xcp_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
-                                 const struct xcp_forward *h, xcp_u64 backlog) {
+XCP_INLINE void xcp_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                   const struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_u32 bytes = xcp_robust_size(r, size);
     struct xcp_robust_pass pass;
     xcp_robust_tick(r, now, backlog);
-    pass.now = now;
-    pass.bytes = xcp_robust_size(r, size);
-    pass.segments = 1;
-    xcp_robust_read(r, h, &pass);
-    xcp_robust_count(r, h, &pass);
+    if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, h)))
+        xcp_robust_arrive(r, now, bytes, h, &pass, 1);
+    else
+        xcp_robust_arrive_any(r, now, bytes, h);
 }
 
-/* A factor times X or a size, q20, within a pool's part for each of some packets, for which it is
- * charged. (xcp_limited_take rounds once more, and older presets are to stay what they are.) */
-XCP_INLINE xcp_u64 xcp_robust_take(struct xcp_num factor, struct xcp_num of, xcp_u64 *pool,
-                                   xcp_u32 segments) {
-    xcp_u64 q20, most;
+/* A factor times X or a size, q20, within a pool's part for each of some packets. */
+XCP_INLINE xcp_u64 xcp_robust_of_pool(struct xcp_num factor, struct xcp_num of, xcp_u64 pool,
+                                      xcp_u32 segments) {
     if (!factor.m)
         return 0;
-    q20 = xcp_num_product_q20(factor, of);
-    most = xcp_router_each(*pool, segments);
-    q20 = q20 < most ? q20 : most;
+    return xcp_scale((xcp_u64)factor.m * of.m, factor.e + of.e + 20,
+                     xcp_router_each(pool, segments));
+}
+
+/* The pool is charged for it. (xcp_limited_take rounds once more, and older presets are to stay
+ * what they are.) */
+XCP_INLINE xcp_u64 xcp_robust_take(struct xcp_num factor, struct xcp_num of, xcp_u64 *pool,
+                                   xcp_u32 segments) {
+    xcp_u64 q20 = xcp_robust_of_pool(factor, of, *pool, segments);
     *pool -= q20 * segments;
     return q20;
 }
 
 /* The header's request. */
-XCP_INLINE void xcp_robust_ask(struct xcp_robust_pass *of, const struct xcp_forward *h) {
-    if (h->flags & XCP_CLASSIC) {
+XCP_INLINE void xcp_robust_ask(struct xcp_robust_pass *of, const struct xcp_forward *h,
+                               xcp_u32 usual) {
+    if (!usual && h->flags & XCP_CLASSIC) {
         struct xcp_num rtt = {of->path.rtt, of->path.re},
                        bytes = xcp_num_mul(xcp_num_of(of->size), xcp_num_of(XCP_NS_PER_S));
         of->asked = xcp_router_from_packets(xcp_classic_feedback_decode(h->feedback),
@@ -243,14 +293,11 @@ XCP_INLINE void xcp_robust_offer(struct xcp_robust *r, struct xcp_robust_pass *t
     to->offered = 0;
     to->taken = xcp_robust_take(r->cn, size, &r->pool_n, segments);
     if (by == r->id || by == 0) {
-        if (r->fp.m) {
-            xcp_u64 most = xcp_router_each(r->pool_fp, segments),
-                    offered = xcp_num_product_q20(r->fp, x);
-            f = (xcp_s64)(to->offered = offered > most ? most : offered);
-        }
-        if (by == r->id) {
-            f = xcp_robust_sum(f, (xcp_s64)xcp_robust_take(r->hp, x, &r->pool_hp, segments));
-            f = xcp_robust_sum(f, -(xcp_s64)xcp_robust_take(r->hn, size, &r->pool_hn, segments));
+        to->offered = xcp_robust_of_pool(r->fp, x, r->pool_fp, segments);
+        f = (xcp_s64)to->offered;
+        if (by == r->id) { /* pools are within what q20 holds: two and two of them are in 64 bits */
+            f += (xcp_s64)xcp_robust_take(r->hp, x, &r->pool_hp, segments);
+            f -= (xcp_s64)xcp_robust_take(r->hn, size, &r->pool_hn, segments);
         }
     } else {
         xcp_u64 part = r->cp.m ? xcp_num_product_q20(r->cp, x) : 0;
@@ -266,10 +313,11 @@ XCP_INLINE void xcp_robust_offer(struct xcp_robust *r, struct xcp_robust_pass *t
 }
 
 /* That, encoded as the header's format has it. */
-XCP_INLINE void xcp_robust_write(struct xcp_forward *h, const struct xcp_robust_pass *of) {
+XCP_INLINE void xcp_robust_write(struct xcp_forward *h, const struct xcp_robust_pass *of,
+                                 xcp_u32 usual) {
     xcp_u32 negative = of->granted < 0;
     xcp_u64 m = negative ? -(xcp_u64)of->granted : (xcp_u64)of->granted;
-    if (h->flags & XCP_CLASSIC) {
+    if (!usual && h->flags & XCP_CLASSIC) {
         struct xcp_num rtt = {of->path.rtt, of->path.re};
         struct xcp_num n = xcp_num_div(xcp_num_mul(xcp_num_scaled(m, -20), rtt),
                                        xcp_num_mul(xcp_num_of(of->size), xcp_num_of(XCP_NS_PER_S)));
@@ -303,30 +351,30 @@ XCP_INLINE void xcp_robust_open(struct xcp_robust *r, struct xcp_forward *h,
     of->asked = xcp_extended_feedback_decode(h->feedback);
     of->granted = (xcp_s64)(rate < XCP_Q20_MAX ? rate : XCP_Q20_MAX);
     if (of->granted < of->asked)
-        xcp_robust_write(h, of);
+        xcp_robust_write(h, of, 0);
 }
 
 /* The header is lowered to what there is for each of them, and what it then says is booked. */
 XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
-                                  struct xcp_robust_pass *of) {
+                                  struct xcp_robust_pass *of, xcp_u32 usual) {
     of->dither = xcp_dither_next(&r->random);
-    if (!(h->flags & XCP_CLASSIC)) {
+    if (usual || !(h->flags & XCP_CLASSIC)) {
         if (h->hops < XCP_HOPS_MAX)
             h->hops++;
         h->flags |= XCP_MARK;
     }
-    if (!of->path.known) { /* nothing is given, nothing taken, nothing booked */
+    if (!usual && !of->path.known) { /* nothing is given, nothing taken, nothing booked */
         if (xcp_is_opening(h))
             xcp_robust_open(r, h, of);
         else if (!(h->feedback & 0x8000))
             h->feedback = 0;
         return;
     }
-    xcp_robust_ask(of, h);
+    xcp_robust_ask(of, h, usual);
     xcp_robust_offer(r, of);
     if (of->granted < of->asked) {
-        xcp_robust_write(h, of);
-        if (h->flags & XCP_IDS)
+        xcp_robust_write(h, of, usual);
+        if (usual || h->flags & XCP_IDS)
             h->next_bottleneck_id = r->id;
         of->asked = of->granted;
     }
@@ -348,15 +396,20 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
         xcp_robust_promise(r, of->now + xcp_robust_wait(r) + of->rtt, of->asked, of->segments);
 }
 
-/* One packet's. */
-XCP_COLD void xcp_robust_settle_one(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
-                                    struct xcp_forward *h) {
+/* One packet's, of `bytes` on this link. */
+XCP_INLINE void xcp_robust_depart(struct xcp_robust *r, xcp_u64 now, xcp_u32 bytes,
+                                  struct xcp_forward *h, xcp_u32 usual) {
     struct xcp_robust_pass pass;
     pass.now = now;
-    pass.size = size;
+    pass.size = bytes;
     pass.segments = 1;
-    xcp_robust_read(r, h, &pass);
-    xcp_robust_settle(r, h, &pass);
+    xcp_robust_read(r, h, &pass, usual);
+    xcp_robust_settle(r, h, &pass, usual);
+}
+
+XCP_COLD void xcp_robust_depart_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 bytes,
+                                    struct xcp_forward *h) {
+    xcp_robust_depart(r, now, bytes, h, 0);
 }
 
 /* What leaves is what the capacity is measured by. */
@@ -374,10 +427,39 @@ XCP_INLINE void xcp_robust_leave(struct xcp_robust *r, xcp_u64 now, xcp_u32 s, x
 /* A packet with forward header departs; arguments as for xcp_router_departure. */
 XCP_INLINE void xcp_robust_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                      struct xcp_forward *h, xcp_u64 backlog) {
-    xcp_u32 s = xcp_robust_size(r, size);
+    xcp_u32 bytes = xcp_robust_size(r, size);
     xcp_robust_tick(r, now, backlog);
-    xcp_robust_leave(r, now, s, backlog);
-    xcp_robust_settle_one(r, now, s, h);
+    xcp_robust_leave(r, now, bytes, backlog);
+    if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, h)))
+        xcp_robust_depart(r, now, bytes, h, 1);
+    else
+        xcp_robust_depart_any(r, now, bytes, h);
+}
+
+XCP_COLD void xcp_robust_pass_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 bytes,
+                                  struct xcp_forward *h) {
+    struct xcp_robust_pass pass;
+    xcp_robust_arrive(r, now, bytes, h, &pass, 0);
+    xcp_robust_leave(r, now, bytes, 0);
+    xcp_robust_settle(r, h, &pass, 0);
+}
+
+/*
+ * A packet arrives and departs at once: nothing waits and nothing is in transmission. The same as
+ * the two calls, whose second tick could not find anything to close after the first.
+ */
+XCP_INLINE void xcp_robust_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                struct xcp_forward *h) {
+    xcp_u32 bytes = xcp_robust_size(r, size);
+    struct xcp_robust_pass pass;
+    xcp_robust_tick(r, now, 0);
+    if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, h))) {
+        xcp_robust_arrive(r, now, bytes, h, &pass, 1);
+        xcp_robust_leave(r, now, bytes, 0);
+        xcp_robust_settle(r, h, &pass, 1);
+    } else {
+        xcp_robust_pass_any(r, now, bytes, h);
+    }
 }
 
 /*
@@ -400,9 +482,9 @@ XCP_PART xcp_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_
     pass->size =
         (xcp_u32)(each > XCP_SIZE_MAX + XCP_OVERHEAD_MAX ? XCP_SIZE_MAX + XCP_OVERHEAD_MAX : each);
     pass->segments = segments;
-    xcp_robust_read(r, h, pass);
-    xcp_robust_count(r, h, pass);
-    xcp_robust_settle(r, h, pass);
+    xcp_robust_read(r, h, pass, 0);
+    xcp_robust_count(r, h, pass, 0);
+    xcp_robust_settle(r, h, pass, 0);
     return 0;
 }
 
@@ -448,6 +530,15 @@ XCP_INLINE void xcp_robust_other_departure(struct xcp_robust *r, xcp_u64 now, xc
                                            xcp_u64 backlog) {
     xcp_robust_tick(r, now, backlog);
     xcp_robust_leave(r, now, xcp_robust_size(r, size), backlog);
+}
+
+/* As xcp_robust_pass, for a packet without forward header; returns 0 where it is to be dropped. */
+XCP_INLINE int xcp_robust_other_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 size, xcp_u32 kind,
+                                     xcp_u64 flow) {
+    int admitted = xcp_robust_other_arrival(r, now, size, kind, flow, 0);
+    if (admitted)
+        xcp_robust_leave(r, now, xcp_robust_size(r, size), 0);
+    return admitted;
 }
 
 #endif

@@ -88,38 +88,58 @@ struct xcp_robust_outlook {
     xcp_u64 now;
     xcp_u64 over_ns;  /* M */
     xcp_u64 reach_ns; /* until what is granted now takes effect: d, and what it waits first */
-    xcp_s64 y;        /* q20, of all; slot by slot, what it will be then */
+    xcp_s64 y;        /* q20, of all */
     xcp_s64 others;   /* of these not XCP's */
     xcp_u64 queue;    /* bytes, or bytes per slot */
     xcp_s64 owed;
+    xcp_s64 gap;   /* q20: slot by slot, what comes then beyond the capacity */
     xcp_u64 drain; /* q20 */
     xcp_u64 start; /* the middle of the slot looked at */
 };
 
-/* One slot. */
+/* By how much what comes is then beyond what the link can carry, with what is owed by then. */
+XCP_INLINE xcp_s64 xcp_robust_beyond(const struct xcp_robust *r,
+                                     const struct xcp_robust_outlook *l) {
+    xcp_s64 y = xcp_robust_sum(l->y, l->owed);
+    return (y > l->others ? y : l->others) - (xcp_s64)(r->capacity << 20);
+}
+
+/* One slot of those within reach. */
 XCP_STEP xcp_robust_look_at(const struct xcp_robust *r, struct xcp_robust_outlook *l, xcp_u32 i) {
-    xcp_s64 due, capacity;
+    xcp_s64 due;
     XCP_PART_NEEDS(r && l);
     due = r->due[xcp_robust_slot(r, i)];
-    capacity = (xcp_s64)(r->capacity << 20);
-    if (l->start < l->now) { /* y shows it in part: it was there for a part of M */
-        xcp_u64 hidden = l->start + l->over_ns > l->now ? l->start + l->over_ns - l->now : 0;
-        due = due ? xcp_robust_part_of(due, xcp_robust_fraction(hidden, l->over_ns)) : 0;
+    if (due) {
+        if (l->start < l->now) { /* y shows it in part: it was there for a part of M */
+            xcp_u64 hidden = l->start + l->over_ns > l->now ? l->start + l->over_ns - l->now : 0;
+            due = xcp_robust_part_of(due, xcp_robust_fraction(hidden, l->over_ns));
+        }
+        l->owed = xcp_robust_sum(l->owed, due);
+        l->gap = xcp_robust_beyond(r, l);
     }
-    l->owed = xcp_robust_sum(l->owed, due);
-    l->y = xcp_robust_sum(l->y, due);
-    if (l->start >= l->now && l->start - l->now < l->reach_ns) {
-        xcp_s64 gap = (l->y > l->others ? l->y : l->others) - capacity;
-        if (gap >= 0)
-            l->queue = xcp_q20_add(l->queue, (xcp_u64)gap);
+    if (l->start >= l->now) {
+        if (l->gap >= 0)
+            l->queue = xcp_q20_add(l->queue, (xcp_u64)l->gap);
         else
-            l->queue = l->queue > -(xcp_u64)gap ? l->queue + (xcp_u64)gap : 0;
+            l->queue = l->queue > -(xcp_u64)l->gap ? l->queue + (xcp_u64)l->gap : 0;
     }
     l->start += 1ULL << (r->shift & 63);
     return 0;
 }
 
-XCP_PART xcp_robust_look_ahead(const struct xcp_robust *r, struct xcp_robust_outlook *l) {
+/* What is due later, from slot i on, is owed, too. Nearly all of them are empty. */
+XCP_STEP xcp_robust_look_beyond(const struct xcp_robust *r, struct xcp_robust_outlook *l,
+                                xcp_u32 i) {
+    XCP_PART_NEEDS(r && l);
+    for (; i < XCP_ROBUST_SLOTS; i++) {
+        xcp_s64 due = r->due[xcp_robust_slot(r, i)];
+        if (due)
+            l->owed = xcp_robust_sum(l->owed, due);
+    }
+    return 0;
+}
+
+XCP_STEP xcp_robust_look_ahead(const struct xcp_robust *r, struct xcp_robust_outlook *l) {
     xcp_u64 slot;
     struct xcp_num n;
     xcp_u32 i;
@@ -128,8 +148,11 @@ XCP_PART xcp_robust_look_ahead(const struct xcp_robust *r, struct xcp_robust_out
     l->start = r->first_ns + (slot >> 1);
     /* in bytes per slot, so that a rate's part of it is itself */
     l->queue = xcp_robust_rate(l->queue, slot);
-    for (i = 0; i < XCP_ROBUST_SLOTS; i++)
+    l->gap = xcp_robust_beyond(r, l);
+    for (i = 0; i < XCP_ROBUST_SLOTS && (l->start < l->now || l->start - l->now < l->reach_ns); i++)
         xcp_robust_look_at(r, l, i);
+    XCP_OPAQUE(i);
+    xcp_robust_look_beyond(r, l, i);
     n = xcp_num_div(xcp_num_of(slot), xcp_num_of(r->d_ns));
     l->drain = xcp_num_q20(xcp_num_mul(xcp_num_scaled(l->queue, -20), n));
     return 0;

@@ -212,6 +212,10 @@ XCP_PART xcp_robust_headroom(struct xcp_robust *r) {
     elsewhere = xcp_num_mul(xcp_num_div(elsewhere, one), d);
     r->cap = xcp_num_div(xcp_num_scaled(xcp_mul_fraction(r->capacity << 20, XCP_HEADROOM), -20),
                          elsewhere);
+    if (!xcp_num_less(r->cp, r->cap)) { /* everybody gets no less than that in any case */
+        r->gp.m = 0;
+        return 0;
+    }
     r->gp = xcp_num_or_least(r->gp);
     r->gn = xcp_num_or_least(r->gn);
     r->cap = xcp_num_or_least(r->cap);
@@ -285,7 +289,7 @@ XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
     if (w->xcp)
         r->cn = xcp_num_div(neg, xcp_robust_heard(r, &scale));
     r->pool_fp = r->f > 0 ? f : 0;
-    r->pool_n = r->f < 0 ? f + (f >> 2) : 0;
+    r->pool_n = r->f < 0 ? xcp_q20_add(f, f >> 2) : 0;
     asking = xcp_limited_max(asking, least);
     open = xcp_limited_max(w->x_here ? open : x, least);
     r->fp = xcp_num_div(pos, xcp_num_less(asking, open) ? asking : open);
@@ -351,7 +355,7 @@ XCP_INLINE xcp_u64 xcp_robust_stands(const struct xcp_robust *r) {
 /* F: differences 2 to 4 and 7. how: XCP_ROBUST_... */
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
     const struct xcp_robust_sums *m;
-    struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     xcp_u64 spread, xcp, gap, f, carried, drain, tcp, beyond;
     xcp_s64 room, result, least;
     xcp_u32 own;

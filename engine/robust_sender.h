@@ -138,7 +138,11 @@ XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     if (!xcp_jumps_often(&s->jumps))
         rtt = xcp_robust_less(rtt, s->base_ns + (s->base_ns >> 1));
     rtt = xcp_robust_more(2 * s->base_ns, rtt + (rtt >> 1)) + 2 * back;
-    w = xcp_robust_times(xcp_robust_more(w, XCP_ROBUST_ONE), rtt, s->base_ns);
+    w = xcp_robust_more(w, XCP_ROBUST_ONE);
+    if (XCP_LIKELY(rtt == 2 * s->base_ns)) /* what is usual needs no division, nor rounds */
+        w = xcp_robust_less(2 * w, XCP_ROBUST_WINDOW_MOST);
+    else
+        w = xcp_robust_times(w, rtt, s->base_ns);
     return xcp_robust_whole(w + XCP_ROBUST_ONE);
 }
 
@@ -160,8 +164,8 @@ XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
 }
 
 /* The header of a packet sent now; limit as for xcp_sender_header. late: difference 12. */
-XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
-                                       xcp_u32 late, struct xcp_forward *h) {
+XCP_INLINE void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
+                                         xcp_u32 late, struct xcp_forward *h) {
     xcp_u32 ask = xcp_robust_sender_ask(s);
     xcp_u64 w = s->xcp.cwnd, told = w + (late ? XCP_ROBUST_ONE / 2 : 0), rtt, trip;
     if (w < XCP_ROBUST_ONE && s->base_ns)
@@ -295,9 +299,9 @@ XCP_INLINE void xcp_robust_sender_hold(struct xcp_robust_sender *s, xcp_u64 most
 }
 
 /* A return header came back, for a packet sent at sent_ns. */
-XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,
-                                         const struct xcp_return *h, xcp_u32 limited,
-                                         xcp_u64 sent_ns, xcp_u32 segments) {
+XCP_INLINE void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,
+                                           const struct xcp_return *h, xcp_u32 limited,
+                                           xcp_u64 sent_ns, xcp_u32 segments) {
     xcp_u64 before, after, w;
     if (!(h->flags & XCP_MARK) || !(h->flags & XCP_PRESENT)) {
         s->unmarked += s->unmarked < 255;
@@ -381,8 +385,8 @@ XCP_INLINE xcp_u64 xcp_robust_in_a_trip(const struct xcp_robust_sender *s, xcp_u
 
 /* What an acknowledgement, sent_ns as above, said is in: so many segments. limited: the window, or
  * pacing, holds the sender back. After sample and feedback. */
-XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 segments,
-                                      xcp_u32 limited, xcp_u64 sent_ns) {
+XCP_INLINE void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 segments,
+                                        xcp_u32 limited, xcp_u64 sent_ns) {
     if (s->acked == 0)
         s->first_ns = now;
     s->acked += segments;

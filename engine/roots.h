@@ -10,8 +10,12 @@
  * newer ones do where a number that is 0 or -1 is a mask). */
 XCP_INLINE xcp_u64 xcp_isqrt(xcp_u64 v) {
     xcp_u64 root = 0, bit = 1ULL << 62;
-    xcp_u32 i;
-    for (i = 0; i < 32; i++) {
+    xcp_u32 i = 0;
+    if (XCP_SPLIT) { /* bits above the first do nothing */
+        i = (xcp_u32)xcp_clz(v | 1) >> 1;
+        bit >>= 2 * i;
+    }
+    for (; i < 32; i++) {
         xcp_u64 more = root + bit, left = v - more;
         /* 1 where v - more needs no borrow: v is not less */
         xcp_u64 set = (((~v & more) | ((~v | more) & left)) >> 63) ^ 1;

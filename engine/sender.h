@@ -68,8 +68,7 @@ struct xcp_sender {
     xcp_u8 marked; /* a router has been heard of, and still was within the last two round trips */
     /* 0, or 1 and the round trips that ended since an answer came without a router's mark */
     xcp_u8 silent;
-    /* extended, honest, marked, no max_window, without ids: the common case, see
-     * xcp_sender_is_usual */
+    /* extended, honest, marked, no max_window: the common case, see xcp_sender_is_usual */
     xcp_u8 usual;
     xcp_u8 ids;     /* whether packets carry bottleneck ids */
     xcp_u32 own_id; /* the access link's; 0 for none */
@@ -86,8 +85,7 @@ XCP_INLINE int xcp_sender_is_unbounded(const struct xcp_sender *s) {
 
 /* Brings `usual` up to date with what it is made of. */
 XCP_INLINE void xcp_sender_prepare(struct xcp_sender *s) {
-    s->usual = !s->classic && s->honest && s->marked && !s->silent && !s->ids &&
-               xcp_sender_is_unbounded(s);
+    s->usual = !s->classic && s->honest && s->marked && !s->silent && xcp_sender_is_unbounded(s);
 }
 
 /* Whether the host takes the code for the common case, in one piece and without calls, as for a
@@ -231,7 +229,7 @@ XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt
     h->hops = 0;
     h->bottleneck_id = 0;
     h->next_bottleneck_id = 0;
-    if (!usual && s->ids) {
+    if (s->ids) {
         h->flags |= XCP_IDS;
         h->bottleneck_id = s->limited_by;
         h->next_bottleneck_id = s->own_id;
@@ -345,6 +343,8 @@ XCP_INLINE void xcp_sender_take(struct xcp_sender *s, xcp_u64 now, const struct 
         if (!usual)
             xcp_sender_listen(s);
     }
+    if (s->ids && h->flags & XCP_IDS)
+        s->limited_by = h->next_bottleneck_id;
 }
 
 XCP_COLD void xcp_sender_take_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h,
@@ -352,8 +352,6 @@ XCP_COLD void xcp_sender_take_any(struct xcp_sender *s, xcp_u64 now, const struc
     if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
         return;
     xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, segments, 0);
-    if (s->ids && h->flags & XCP_IDS)
-        s->limited_by = h->next_bottleneck_id;
     xcp_sender_prepare(s);
 }
 

@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "private to this crate's tests; the C headers say what each is")]
 
 pub use crate::ffi::{Acc, Grant, Num, Path, View};
-use crate::{ForwardHeader, ReturnHeader, Router, Sender, ffi};
+use crate::{ForwardHeader, ReturnHeader, RobustRouter, Router, Sender, ffi};
 
 pub fn num_scaled(m: u64, e: i32) -> Num {
     let mut out = Num::default();
@@ -101,6 +101,19 @@ pub fn router_any(
 ) {
     // SAFETY: an initialised router and a header, both exclusive.
     unsafe { ffi::xcp_shim_router_any(router.words_mut(), what as u32, now_ns, size, h, backlog) };
+}
+
+/// The same at a router that remembers its promises.
+pub fn robust_any(
+    router: &mut RobustRouter,
+    what: Work,
+    now_ns: u64,
+    size: u32,
+    h: &mut ForwardHeader,
+    backlog: u64,
+) {
+    // SAFETY: as in `router_any`.
+    unsafe { ffi::xcp_shim_robust_any(router.words_mut(), what as u32, now_ns, size, h, backlog) };
 }
 
 /// [`Sender::header`] by the way for all senders.

@@ -17,6 +17,8 @@ pub const ROBUST_WORDS: usize = 686;
 pub const ROBUST_SENDER_WORDS: usize = 51;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;
+/// A robust sender's word with its base RTT, in ns.
+pub const SENDER_BASE: usize = 22;
 /// 64-bit words of a receiver's state.
 pub const RECEIVER_WORDS: usize = 2;
 
@@ -457,6 +459,27 @@ unsafe extern "C" {
         size: u32,
         backlog: u64,
     );
+    pub fn xcp_shim_robust_pass(
+        r: *mut [u64; ROBUST_WORDS],
+        now: u64,
+        size: u32,
+        h: *mut ForwardHeader,
+    );
+    pub fn xcp_shim_robust_other_pass(
+        r: *mut [u64; ROBUST_WORDS],
+        now: u64,
+        size: u32,
+        kind: u32,
+        flow: u64,
+    ) -> u32;
+    pub fn xcp_shim_robust_any(
+        r: *mut [u64; ROBUST_WORDS],
+        what: u32,
+        now: u64,
+        size: u32,
+        h: *mut ForwardHeader,
+        backlog: u64,
+    );
     pub fn xcp_shim_robust_burst(
         r: *mut [u64; ROBUST_WORDS],
         now: u64,
@@ -489,16 +512,18 @@ unsafe extern "C" {
         late: u32,
         h: *mut ForwardHeader,
     );
-    pub fn xcp_shim_robust_sender_waited(
+    pub fn xcp_shim_robust_sender_sample_stamped(
         s: *mut [u64; ROBUST_SENDER_WORDS],
         now: u64,
         stamp_ms: u32,
         rtt_ns: u64,
-    ) -> u64;
+        srtt_ns: u64,
+        sent_ns: u64,
+        segments: u32,
+    );
     pub fn xcp_shim_robust_sender_sample(
         s: *mut [u64; ROBUST_SENDER_WORDS],
         rtt_ns: u64,
-        back_ns: u64,
         srtt_ns: u64,
         sent_ns: u64,
         segments: u32,

@@ -111,6 +111,24 @@ impl RobustRouter {
         }
     }
 
+    /// A packet arrives and departs at once, as in [`crate::Router::pass`].
+    #[inline]
+    pub fn pass(&mut self, now_ns: u64, size_bytes: u32, header: &mut ForwardHeader) {
+        // SAFETY: as in `arrival`.
+        unsafe { ffi::xcp_shim_robust_pass(&mut *self.0, now_ns, size_bytes, header) }
+    }
+
+    /// So does a packet without forward header; `false`: it is to be dropped.
+    #[inline]
+    #[must_use]
+    pub fn other_pass(&mut self, now_ns: u64, size_bytes: u32, what: Other) -> bool {
+        let (kind, flow) = what.code();
+        // SAFETY: as in `arrival`.
+        unsafe {
+            ffi::xcp_shim_robust_other_pass(&mut *self.0, now_ns, size_bytes, kind, flow) != 0
+        }
+    }
+
     /// As [`crate::Router::burst`]; the packets arrive and depart at once.
     pub fn burst(
         &mut self,
@@ -162,6 +180,10 @@ impl RobustRouter {
     /// engine/robust_state.h.
     pub fn words(&self) -> &[u64; ROBUST_WORDS] {
         &self.0
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [u64; ROBUST_WORDS] {
+        &mut self.0
     }
 
     /// A router in the state that [`RobustRouter::words`] gave.

@@ -88,12 +88,16 @@ impl RobustSender {
     /// The time between two packets, ns; `None` before there is an RTT.
     #[inline]
     pub fn gap_ns(&self) -> Option<u64> {
-        let v = self.view();
-        (v.base_ns > 0).then(|| {
-            (u128::from(v.base_ns) << 32)
-                .checked_div(v.window.into())
-                .map_or(u64::MAX, |gap| gap.min(u64::MAX.into()) as u64)
-        })
+        let (base_ns, window) = (self.0[ffi::SENDER_BASE], self.0[ffi::SENDER_CWND]);
+        let gap = match u32::try_from(base_ns) {
+            Ok(0) => return None,
+            // All but a few: a division of words.
+            Ok(_) => (base_ns << 32).checked_div(window),
+            Err(_) => (u128::from(base_ns) << 32)
+                .checked_div(window.into())
+                .map(|gap| u64::try_from(gap).unwrap_or(u64::MAX)),
+        };
+        Some(gap.unwrap_or(u64::MAX))
     }
 
     /// Whole packets that may be in flight, at least 1.
@@ -138,7 +142,16 @@ impl RobustSender {
     /// `sent_ns`: when what it answers was sent. To be called before [`RobustSender::feedback`].
     #[inline]
     pub fn sample(&mut self, rtt_ns: Option<u64>, srtt_ns: u64, sent_ns: u64, segments: u32) {
-        self.take_sample(rtt_ns, 0, srtt_ns, sent_ns, segments);
+        // SAFETY: as in `limit`.
+        unsafe {
+            ffi::xcp_shim_robust_sender_sample(
+                &mut *self.0,
+                rtt_ns.map_or(0, |rtt| rtt.max(1)),
+                srtt_ns,
+                sent_ns,
+                segments,
+            )
+        }
     }
 
     /// The same, of an acknowledgement that comes now and has the receiver's time on it, in ms
@@ -154,28 +167,12 @@ impl RobustSender {
         segments: u32,
     ) {
         // SAFETY: as in `limit`.
-        let back = unsafe {
-            let rtt = rtt_ns.map_or(0, |rtt| rtt.max(1));
-            ffi::xcp_shim_robust_sender_waited(&mut *self.0, now_ns, stamp_ms, rtt)
-        };
-        self.take_sample(rtt_ns, back, srtt_ns, sent_ns, segments);
-    }
-
-    #[inline]
-    fn take_sample(
-        &mut self,
-        rtt_ns: Option<u64>,
-        back_ns: u64,
-        srtt_ns: u64,
-        sent_ns: u64,
-        segments: u32,
-    ) {
-        // SAFETY: as in `limit`.
         unsafe {
-            ffi::xcp_shim_robust_sender_sample(
+            ffi::xcp_shim_robust_sender_sample_stamped(
                 &mut *self.0,
+                now_ns,
+                stamp_ms,
                 rtt_ns.map_or(0, |rtt| rtt.max(1)),
-                back_ns,
                 srtt_ns,
                 sent_ns,
                 segments,

@@ -14,6 +14,8 @@ _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_robust) == 686 * 8, "ffi.rs: ROBUST_WORDS");
 _Static_assert(sizeof(struct xcp_robust_sender) == 51 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
+_Static_assert(__builtin_offsetof(struct xcp_robust_sender, base_ns) == 22 * 8,
+               "ffi.rs: SENDER_BASE");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
 
@@ -408,6 +410,30 @@ void xcp_shim_robust_other_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 
     xcp_robust_other_departure(r, now, size, backlog);
 }
 
+void xcp_shim_robust_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
+    xcp_robust_pass(r, now, size, h);
+}
+
+xcp_u32 xcp_shim_robust_other_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 size, xcp_u32 kind,
+                                   xcp_u64 flow) {
+    return (xcp_u32)xcp_robust_other_pass(r, now, size, kind, flow);
+}
+
+/* As xcp_shim_router_any. */
+void xcp_shim_robust_any(struct xcp_robust *r, xcp_u32 what, xcp_u64 now, xcp_u32 size,
+                         struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_u32 bytes = xcp_robust_size(r, size);
+    xcp_robust_tick(r, now, backlog);
+    if (what == 0) {
+        xcp_robust_arrive_any(r, now, bytes, h);
+    } else if (what == 1) {
+        xcp_robust_leave(r, now, bytes, backlog);
+        xcp_robust_depart_any(r, now, bytes, h);
+    } else {
+        xcp_robust_pass_any(r, now, bytes, h);
+    }
+}
+
 void xcp_shim_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments,
                            struct xcp_forward *h, xcp_u64 backlog) {
     xcp_robust_tick(r, now, backlog);
@@ -464,14 +490,16 @@ void xcp_shim_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp
     xcp_robust_sender_header(s, now, limit, late, h);
 }
 
-xcp_u64 xcp_shim_robust_sender_waited(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 stamp_ms,
-                                      xcp_u64 rtt_ns) {
-    return xcp_robust_sender_waited(s, now, stamp_ms, rtt_ns);
+void xcp_shim_robust_sender_sample_stamped(struct xcp_robust_sender *s, xcp_u64 now,
+                                           xcp_u32 stamp_ms, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
+                                           xcp_u64 sent_ns, xcp_u32 segments) {
+    xcp_u64 back_ns = xcp_robust_sender_waited(s, now, stamp_ms, rtt_ns);
+    xcp_robust_sender_sample(s, rtt_ns, back_ns, srtt_ns, sent_ns, segments);
 }
 
-void xcp_shim_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns, xcp_u64 back_ns,
-                                   xcp_u64 srtt_ns, xcp_u64 sent_ns, xcp_u32 segments) {
-    xcp_robust_sender_sample(s, rtt_ns, back_ns, srtt_ns, sent_ns, segments);
+void xcp_shim_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
+                                   xcp_u64 sent_ns, xcp_u32 segments) {
+    xcp_robust_sender_sample(s, rtt_ns, 0, srtt_ns, sent_ns, segments);
 }
 
 void xcp_shim_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,

@@ -4,11 +4,13 @@
 
 use proptest::prelude::*;
 use xcp_engine::exact::{
-    Work, router_any, router_words, sender_feedback_any, sender_header_any, sender_words,
+    Work, robust_any, router_any, router_words, sender_feedback_any, sender_header_any,
+    sender_words,
 };
 use xcp_engine::{
-    ForwardHeader, Gain, Input, Interval, Preset, Receiver, ReturnHeader, Rounding, Router,
-    RouterConfig, Sendable, Sender, SenderConfig, WireFormat, bottleneck_id, flags,
+    CapacityKnown, ForwardHeader, Gain, Input, Interval, Other, Preset, Receiver, ReturnHeader,
+    RobustRouter, Rounding, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat,
+    bottleneck_id, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -89,6 +91,40 @@ fn router() -> impl Strategy<Value = Router> {
     )
 }
 
+/// One that remembers its promises.
+fn robust_router() -> impl Strategy<Value = RobustRouter> {
+    (10_000..20_000_000u64, any::<bool>(), 0..100u32).prop_map(
+        |(capacity, measured, overhead_bytes)| {
+            let law = RouterConfig::preset(Preset::Robust, capacity);
+            let capacity_known =
+                if measured { CapacityKnown::Measured } else { law.capacity_known };
+            let config = RouterConfig { capacity_known, overhead_bytes, ..law };
+            RobustRouter::new(&config, 1000 * MS, SEED).expect("valid")
+        },
+    )
+}
+
+/// Its packets: most are of flows that keep their rates, some are sent at once.
+fn robust_packets() -> impl Strategy<Value = Vec<Packet>> {
+    let kept = (packets(), prop::collection::vec(0..10u8, 600));
+    kept.prop_map(|(packets, kinds)| {
+        let keeps = |(mut p, kind): (Packet, u8)| {
+            if let Ok(header) = &mut p.header {
+                header.flags |= if kind > 0 { flags::KEEPS } else { 0 };
+                header.flags |= if kind == 1 { flags::OPENS } else { 0 };
+                header.flags |= if kind > 2 { flags::IDS } else { 0 };
+            }
+            p
+        };
+        packets.into_iter().zip(kinds).map(keeps).collect()
+    })
+}
+
+/// XCP's own acknowledgement, or TCP's data.
+fn other(is_xcp: bool) -> Other {
+    if is_xcp { Other::Ack } else { Other::Tcp(9) }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -148,6 +184,63 @@ proptest! {
         }
     }
 
+    /// So it is at a router that remembers its promises.
+    #[test]
+    fn passing_is_arriving_and_departing_with_a_calendar(router in robust_router(), packets in robust_packets()) {
+        let (mut whole, mut halves) = (router.clone(), router);
+        let mut now = 1000 * MS;
+        for (i, p) in packets.into_iter().enumerate() {
+            now = now.wrapping_add_signed(p.after);
+            match p.header {
+                Ok(header) => {
+                    let (mut a, mut b) = (header, header);
+                    whole.pass(now, p.size, &mut a);
+                    halves.arrival(now, p.size, &b, 0);
+                    halves.departure(now, p.size, &mut b, 0);
+                    prop_assert_eq!(a, b, "packet {}", i);
+                }
+                Err(is_xcp) => {
+                    let admitted = whole.other_pass(now, p.size, other(is_xcp));
+                    prop_assert_eq!(admitted, halves.other_arrival(now, p.size, other(is_xcp), 0));
+                    if admitted {
+                        halves.other_departure(now, p.size, 0);
+                    }
+                }
+            }
+            prop_assert_eq!(whole.words(), halves.words(), "packet {}", i);
+        }
+    }
+
+    /// And there is one law of it.
+    #[test]
+    fn routers_with_a_calendar_know_one_law(router in robust_router(), packets in robust_packets(), backlogs in any::<bool>()) {
+        let (mut short, mut any) = (router.clone(), router);
+        let mut now = 1000 * MS;
+        for (i, p) in packets.into_iter().enumerate() {
+            now = now.wrapping_add_signed(p.after);
+            match p.header {
+                Ok(header) => {
+                    let (mut a, mut b) = (header, header);
+                    if backlogs {
+                        short.arrival(now, p.size, &a, p.backlog);
+                        short.departure(now, p.size, &mut a, p.backlog / 2);
+                        robust_any(&mut any, Work::Arrival, now, p.size, &mut b, p.backlog);
+                        robust_any(&mut any, Work::Departure, now, p.size, &mut b, p.backlog / 2);
+                    } else {
+                        short.pass(now, p.size, &mut a);
+                        robust_any(&mut any, Work::Both, now, p.size, &mut b, 0);
+                    }
+                    prop_assert_eq!(a, b, "packet {}", i);
+                }
+                Err(is_xcp) => {
+                    let admitted = short.other_arrival(now, p.size, other(is_xcp), p.backlog);
+                    prop_assert_eq!(admitted, any.other_arrival(now, p.size, other(is_xcp), p.backlog));
+                }
+            }
+            prop_assert_eq!(short.words(), any.words(), "packet {}", i);
+        }
+    }
+
     /// So does a sender's.
     #[test]
     fn senders_know_one_rule(
@@ -158,9 +251,11 @@ proptest! {
         honest in prop_oneof![5 => Just(true), 1 => Just(false)],
         max_window in prop_oneof![3 => Just(u32::MAX), 1 => 1..1000u32],
         classic in prop_oneof![5 => Just(false), 1 => Just(true)],
+        ids in prop_oneof![Just(None), any::<u32>().prop_map(Some)],
     ) {
         let format = if classic { WireFormat::Classic } else { WireFormat::Extended };
-        let mut short = Sender::new(&SenderConfig { honest, max_window, ..SenderConfig::new(format, 1500) });
+        let ids = ids.filter(|_| !classic);
+        let mut short = Sender::new(&SenderConfig { honest, max_window, ids, ..SenderConfig::new(format, 1500) });
         let mut any = short.clone();
         let mut now = 0;
         for (i, (after, srtt, window_limit, feedback, flags, limited, segments)) in steps.into_iter().enumerate() {
@@ -170,7 +265,7 @@ proptest! {
             // Rates of up to a few packets per millisecond, most of them, and marked: else the
             // window would always be at a bound.
             let feedback = if i % 8 == 7 { feedback } else { feedback & 0x81ff | 32 << 9 };
-            let h = ReturnHeader { feedback, flags: if i % 8 == 7 { flags } else { a.flags | flags::MARK }, ..Default::default() };
+            let h = ReturnHeader { feedback, flags: if i % 8 == 7 { flags } else { a.flags | flags::MARK }, next_bottleneck_id: i as u32, ..Default::default() };
             short.feedback_segments(now, &h, srtt, limited, segments);
             sender_feedback_any(&mut any, now, &h, srtt, limited, segments);
             if i % 50 == 49 {

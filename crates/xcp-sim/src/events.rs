@@ -178,8 +178,11 @@ impl Tournament {
         let (mut place, mut key) = (leaf as usize, key);
         for &round in &self.rounds {
             let group = &mut self.matches[round + place / MATCH];
+            // The others' least need not wait for this key, nor one round for the one below.
+            group.0[place % MATCH] = u64::MAX;
+            let others = group.least();
             group.0[place % MATCH] = key;
-            key = group.least();
+            key = key.min(others);
             place /= MATCH;
         }
         self.first = key;

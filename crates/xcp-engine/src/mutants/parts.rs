@@ -35,7 +35,7 @@ pub const PARTS: &[Mutant] = &[
         "without-old-promises",
         "promises that the measurement shows in part counted as shown",
         &[calendar(
-            "due ? xcp_robust_part_of(due, xcp_robust_fraction(hidden, l->over_ns)) : 0",
+            "xcp_robust_part_of(due, xcp_robust_fraction(hidden, l->over_ns))",
             "(xcp_s64)(0 * hidden)",
         )],
     ),

@@ -16,6 +16,15 @@ pub struct RobustQueue {
     capacities: Vec<(Nanos, u64)>,
 }
 
+/// What a packet that has nothing of XCP is.
+#[inline(always)]
+fn other(packet: &Packet) -> Other {
+    match packet.body {
+        Body::Data { .. } => Other::Tcp(packet.flow.into()),
+        _ => Other::Unknown,
+    }
+}
+
 impl RobustQueue {
     /// A router for a link of these rates; `seed` feeds all that is random. One that measures its
     /// capacity is told the greatest, which is the most that it believes.
@@ -34,27 +43,32 @@ impl RobustQueue {
         })
     }
 
-    /// A packet arrives; `queue_bytes` wait before it. `false`: the law has it dropped.
-    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) -> bool {
+    /// What it is to be told by now.
+    #[inline(always)]
+    fn tell(&mut self, now: Nanos) {
         while let Some((_, capacity)) = self.capacities.pop_if(|(at, _)| *at <= now) {
             self.router.set_capacity(capacity);
         }
+    }
+
+    /// A packet arrives; `queue_bytes` wait before it. `false`: the law has it dropped.
+    #[inline(always)]
+    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) -> bool {
+        self.tell(now);
         let size = packet.size.into();
-        let data = matches!(packet.body, Body::Data { .. });
-        let flow = packet.flow.into();
-        let what = match packet.class() {
+        let other = other(packet);
+        match packet.class() {
             Class::XcpData(header) => {
                 self.router.arrival(now, size, header, queue_bytes);
-                return true;
+                true
             }
-            Class::XcpAck => Other::Ack,
-            Class::Other if data => Other::Tcp(flow),
-            Class::Other => Other::Unknown,
-        };
-        self.router.other_arrival(now, size, what, queue_bytes)
+            Class::XcpAck => self.router.other_arrival(now, size, Other::Ack, queue_bytes),
+            Class::Other => self.router.other_arrival(now, size, other, queue_bytes),
+        }
     }
 
     /// A packet goes into service; `queue_bytes` remain behind it.
+    #[inline(always)]
     pub fn departure(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) {
         let size = packet.size.into();
         match packet.class() {
@@ -64,12 +78,19 @@ impl RobustQueue {
     }
 
     /// A packet arrives and goes into service at once; nothing waits.
+    #[inline(always)]
     pub fn pass(&mut self, now: Nanos, packet: &mut Packet) -> bool {
-        let admitted = self.arrival(now, packet, 0);
-        if admitted {
-            self.departure(now, packet, 0);
+        self.tell(now);
+        let size = packet.size.into();
+        let other = other(packet);
+        match packet.class() {
+            Class::XcpData(header) => {
+                self.router.pass(now, size, header);
+                true
+            }
+            Class::XcpAck => self.router.other_pass(now, size, Other::Ack),
+            Class::Other => self.router.other_pass(now, size, other),
         }
-        admitted
     }
 
     /// The router's own variables.

@@ -11,6 +11,7 @@
 use super::{Acked, Control};
 use crate::packet::{Ack, Packet};
 use crate::tcp::SenderConfig;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use xcp_engine::{ForwardHeader, ReturnHeader, RobustSender, Sendable};
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
@@ -25,17 +26,30 @@ pub(in crate::tcp) struct RobustWindow {
     /// As in [`Acked`], of the last one.
     delivered: u64,
     found_lost: u32,
+    /// What [`RobustSender::limit`] says; 0 where it may have changed. It is asked for whenever a
+    /// packet may go, and changes with acknowledgements.
+    limit: Cell<u32>,
 }
 
 impl Control for RobustWindow {
     fn new(config: &SenderConfig) -> Self {
         let engine =
             RobustSender::new(config.overhead + config.payload, config.initial_window, config.ids);
-        RobustWindow { engine, sent: VecDeque::new(), first: 0, delivered: 0, found_lost: 0 }
+        RobustWindow {
+            engine,
+            sent: VecDeque::new(),
+            first: 0,
+            delivered: 0,
+            found_lost: 0,
+            limit: Cell::new(0),
+        }
     }
 
     fn cwnd(&self) -> u32 {
-        self.engine.limit()
+        if self.limit.get() == 0 {
+            self.limit.set(self.engine.limit());
+        }
+        self.limit.get()
     }
 
     fn window(&self) -> f64 {
@@ -51,11 +65,11 @@ impl Control for RobustWindow {
         let lost = ack.found_lost.wrapping_sub(self.found_lost);
         (self.delivered, self.found_lost) = (ack.delivered, ack.found_lost);
         if lost > 0 {
-            self.engine.skipped(lost, lost); // this TCP finds all that is skipped lost at once
-            self.engine.lost(lost);
+            self.engine().skipped(lost, lost); // this TCP finds all that is skipped lost at once
+            self.engine().lost(lost);
         }
         if delivered > 0 {
-            self.engine.acked(ack.now, delivered as u32, ack.limited, ack.sent_at);
+            self.engine().acked(ack.now, delivered as u32, ack.limited, ack.sent_at);
         }
     }
 
@@ -67,6 +81,13 @@ impl Control for RobustWindow {
 }
 
 impl RobustWindow {
+    /// The engine's sender, which is about to change.
+    #[inline(always)]
+    fn engine(&mut self) -> &mut RobustSender {
+        self.limit.set(0);
+        &mut self.engine
+    }
+
     /// Writes the header of a packet sent now, as [`super::xcp::XcpWindow`] does.
     pub fn write_header(&mut self, now: Nanos, sendable: u32, header: &mut ForwardHeader) {
         // pacing.rs moves a packet that waits
@@ -104,25 +125,25 @@ impl RobustWindow {
         // that of the segment which has just filled one.
         let answered = if open && newest > 0 { newest } else { sent };
         let rtt = Some(now.saturating_sub(answered));
-        self.engine.sample_stamped(now, stamp_ms, rtt, srtt, sent, segments as u32);
+        self.engine().sample_stamped(now, stamp_ms, rtt, srtt, sent, segments as u32);
     }
 
     /// `packet` answers the SYN.
     pub fn syn_answered(&mut self, now: Nanos, packet: &Packet, ack: &Ack) {
         let sent = packet.timestamp;
         let rtt = now.saturating_sub(sent);
-        self.engine.sample_stamped(now, ack.stamp_ms, Some(rtt), rtt, sent, 0);
-        self.engine.opened(now, &ack.returned, sent);
+        self.engine().sample_stamped(now, ack.stamp_ms, Some(rtt), rtt, sent, 0);
+        self.engine().opened(now, &ack.returned, sent);
     }
 
     /// Feedback came back, for what was sent at `sent`.
     pub fn feedback(&mut self, now: Nanos, returned: &ReturnHeader, limited: bool, sent: Nanos) {
-        self.engine.feedback(now, returned, limited, sent, 1);
+        self.engine().feedback(now, returned, limited, sent, 1);
     }
 
     /// The retransmission timer expired. Returns the most that it need wait for next.
     pub fn expired(&mut self, now: Nanos) -> Option<Nanos> {
-        self.engine.on_timeout(now);
+        self.engine().on_timeout(now);
         self.engine.patience_ns()
     }
 }
