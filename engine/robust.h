@@ -17,7 +17,8 @@
  *      end and the last one's, for windows of one may be a fallen capacity's and pass).
  *   2. F = alpha (C - y - O - (Q' - Q_T) / d), alpha = 0.7. O is the sum of all grants that y does
  *      not show yet; Q' is the queue at the time when what is granted now takes effect, followed
- *      through the calendar; Q_T two packets, and the law's target.
+ *      through the calendar; Q_T two packets, no more than 5 ms of them where there is no TCP, and
+ *      the law's target.
  *   3. F is weighed down by |gap| sqrt(n) / C below 1, where n packets fit the link during M: what
  *      n packets cannot measure is noise. Not after silence, when the gap is no measurement.
  *   4. Two lines against winding up: F takes no more than there is, y + O; and while more than a

@@ -352,6 +352,15 @@ XCP_INLINE xcp_u64 xcp_robust_stands(const struct xcp_robust *r) {
     return r->queue + xcp_mul_fraction(mean - r->queue, ~xcp_robust_few(r));
 }
 
+/* Q_T, bytes. For two packets one waits long on a slow link: longer than senders wait for a queue
+ * without taking it for one that no router governs (XCP_ROBUST_TAU, of which this is half). TCP in
+ * the same queue has it longer in any case. */
+XCP_INLINE xcp_u64 xcp_robust_target(const struct xcp_robust *r) {
+    xcp_u64 packets = XCP_ROBUST_TARGET;
+    xcp_u64 most = r->capacity / (XCP_NS_PER_S / XCP_ROBUST_TARGET_NS);
+    return r->tcp_right || packets < most ? packets : most;
+}
+
 /* F: differences 2 to 4 and 7. how: XCP_ROBUST_... */
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
     const struct xcp_robust_sums *m;
@@ -382,7 +391,7 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     drain += tcp > beyond ? tcp - beyond : 0;
     room = xcp_robust_sum(room, -(xcp_s64)drain);
     room = xcp_robust_sum(
-        room, (xcp_s64)xcp_robust_rate(r->law.queue_target + XCP_ROBUST_TARGET, r->d_ns));
+        room, (xcp_s64)xcp_robust_rate(r->law.queue_target + xcp_robust_target(r), r->d_ns));
     gap = room < 0 ? -(xcp_u64)room : (xcp_u64)room;
     f = xcp_mul_fraction(gap, r->gain);
     if (how & XCP_ROBUST_SILENCE) {

@@ -18,6 +18,7 @@
 #define XCP_ROBUST_PACKETS 40 /* least in a part */
 #define XCP_ROBUST_FEW 4ULL   /* windows of fewer packets: difference 13 */
 #define XCP_ROBUST_TARGET (2 * XCP_ROBUST_PACKET)
+#define XCP_ROBUST_TARGET_NS 5000000ULL
 #define XCP_ROBUST_AGREEING 4                  /* packets that make a rate */
 #define XCP_ROBUST_LEAST_PART 500000ULL        /* ns */
 #define XCP_ROBUST_COUNTING 1000000000ULL      /* ns between two counts of TCP's flows */

@@ -33,6 +33,27 @@ fn a_queue_without_a_router_is_kept_short() {
     }
 }
 
+/// On a link on which a packet takes 24 ms two of them are no queue that a sender would bound itself
+/// for: else one flow does and the other does not, for minutes.
+#[test]
+fn two_flows_share_a_slow_link() {
+    let set = [
+        ("link.router.rate", "500kbit"),
+        ("link.router.delay", "80ms"),
+        ("link.router.queue.limit", "50p"),
+        ("link.bottleneck.rate", "10mbit"),
+        ("link.bottleneck.delay", "1ms"),
+        ("flow.count", "2"),
+        ("duration", "90s"),
+    ];
+    for seed in 1..9 {
+        let run = run("13-foreign-queue-after.toml", seed, &set);
+        let link = &run.summary.links["router"];
+        assert!(link.drops == 0 && link.utilisation > 0.96, "{seed}: {link:?}");
+        assert!(jain(&goodputs(&run)).unwrap() > 0.98, "{seed}: {:?}", goodputs(&run));
+    }
+}
+
 /// TCP in the same queue has what its flows have a right to, and leaves the queue short.
 #[test]
 fn tcp_in_the_same_queue_has_its_share() {

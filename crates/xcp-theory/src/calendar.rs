@@ -39,8 +39,9 @@ use serde::Serialize;
 
 /// Bytes of a packet by which the law measures parts and its queue target.
 pub(crate) const PACKET: f64 = 1500.0;
-/// Q_T, beside what the scenario asks for.
-pub(crate) const TARGET_PACKETS: f64 = 2.0;
+/// Q_T, beside what the scenario asks for; without TCP no longer than so many seconds.
+const TARGET_PACKETS: f64 = 2.0;
+const TARGET_S: f64 = 5e-3;
 /// Parts of d.
 const PARTS: f64 = 10.0;
 /// Least packets in a part.
@@ -51,6 +52,11 @@ const SHORTEST: f64 = 5e-4;
 pub(crate) const MEASURED: f64 = 2.0;
 /// Most of a round trip in parts that is looked at; beyond it there are no margins.
 const LONGEST: f64 = 200.0;
+/// Q_T of a router of so many bit/s without TCP, bytes, beside what the scenario asks for.
+pub(crate) fn target(capacity: f64) -> f64 {
+    (TARGET_PACKETS * PACKET).min(capacity / 8.0 * TARGET_S)
+}
+
 /// Latest calendar that is tried, in d.
 pub const LATE_MOST: f64 = 2.0;
 /// Least share that is carried out that is tried.

@@ -21,7 +21,7 @@ use xcp_model::{
     Shuffle, Spare, Tcp, Traffic, UdpPattern, XcpSender,
 };
 
-use crate::calendar::{PACKET, TARGET_PACKETS};
+use crate::calendar;
 
 pub use xcp_model::Interval;
 
@@ -346,17 +346,15 @@ fn own_queue(others: xcp_model::Others) -> Option<f64> {
 }
 
 fn router(law: &Law, rate: f64, packet: f64) -> Router {
-    let capacity_bps = law.capacity_bps;
+    let told = law.capacity_bps.map_or(rate, |c| c as f64);
     let law = &law.config;
     let calendar = law.control == Control::Calendar;
     Router {
-        capacity: capacity_bps.map_or(rate, |c| c as f64) * packet
-            / (packet + f64::from(law.overhead_bytes)),
+        capacity: told * packet / (packet + f64::from(law.overhead_bytes)),
         alpha: law.alpha,
         beta: law.beta,
         gamma: law.gamma,
-        target: law.queue_target_bytes as f64
-            + if calendar { TARGET_PACKETS * PACKET } else { 0.0 },
+        target: law.queue_target_bytes as f64 + if calendar { calendar::target(told) } else { 0.0 },
         others: match (law.capacity_for_xcp, law.input) {
             (CapacityForXcp::MinusOther, _) => Others::Subtracted,
             (CapacityForXcp::Configured, Input::All) => Others::Input,

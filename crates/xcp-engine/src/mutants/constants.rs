@@ -20,7 +20,7 @@ const ALPHA: &str = "r->law.alpha";
 const PARTS: &str = "r->d_ns / XCP_ROBUST_PARTS";
 const PACKETS: &str = "XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity";
 const LEAST_PART: &str = "500000ULL";
-const TARGET: &str = "r->law.queue_target + XCP_ROBUST_TARGET";
+const TARGET: &str = "2 * XCP_ROBUST_PACKET";
 const GAMMA: &str = "xcp_mul_fraction(xcp_robust_rate(w->here, w->elapsed), r->law.gamma)";
 const HEADROOM: &str = "xcp_mul_fraction(r->capacity << 20, XCP_HEADROOM)";
 const DROP_LEAST: &str = "281474976ULL";
@@ -151,13 +151,9 @@ pub const CONSTANTS: &[Mutant] = &[
     one(
         "target-half",
         "a target of one packet, not two",
-        &[part(TARGET, "r->law.queue_target + XCP_ROBUST_PACKET")],
+        &[state(TARGET, "1 * XCP_ROBUST_PACKET")],
     ),
-    one(
-        "target-double",
-        "of four packets, not two",
-        &[part(TARGET, "r->law.queue_target + 4 * XCP_ROBUST_PACKET")],
-    ),
+    one("target-double", "of four packets, not two", &[state(TARGET, "4 * XCP_ROBUST_PACKET")]),
     one(
         "stands-half",
         "no promise while an eighth of C d stands, not a quarter",
