@@ -120,9 +120,161 @@ fn robust_packets() -> impl Strategy<Value = Vec<Packet>> {
     })
 }
 
+/// What both kinds of routers do. A packet without header is XCP's own or not; `false`: dropped.
+trait AnyRouter: Clone {
+    fn by_the_long_way(
+        &mut self,
+        work: Work,
+        now: u64,
+        size: u32,
+        h: &mut ForwardHeader,
+        bytes: u64,
+    );
+    fn arrives(&mut self, now: u64, size: u32, h: &ForwardHeader, bytes: u64);
+    fn departs(&mut self, now: u64, size: u32, h: &mut ForwardHeader, bytes: u64);
+    fn passes(&mut self, now: u64, size: u32, h: &mut ForwardHeader);
+    fn other_arrives(&mut self, now: u64, size: u32, is_xcp: bool, bytes: u64) -> bool;
+    fn other_departs(&mut self, now: u64, size: u32, is_xcp: bool, bytes: u64);
+    fn other_passes(&mut self, now: u64, size: u32, is_xcp: bool) -> bool;
+    fn state_words(&self) -> &[u64];
+}
+
+impl AnyRouter for Router {
+    fn by_the_long_way(
+        &mut self,
+        work: Work,
+        now: u64,
+        size: u32,
+        h: &mut ForwardHeader,
+        bytes: u64,
+    ) {
+        router_any(self, work, now, size, h, bytes);
+    }
+    fn arrives(&mut self, now: u64, size: u32, h: &ForwardHeader, bytes: u64) {
+        self.arrival(now, size, h, bytes);
+    }
+    fn departs(&mut self, now: u64, size: u32, h: &mut ForwardHeader, bytes: u64) {
+        self.departure(now, size, h, bytes);
+    }
+    fn passes(&mut self, now: u64, size: u32, h: &mut ForwardHeader) {
+        self.pass(now, size, h);
+    }
+    fn other_arrives(&mut self, now: u64, size: u32, is_xcp: bool, bytes: u64) -> bool {
+        self.other_arrival(now, size, is_xcp, bytes);
+        true
+    }
+    fn other_departs(&mut self, now: u64, size: u32, is_xcp: bool, bytes: u64) {
+        self.other_departure(now, size, is_xcp, bytes);
+    }
+    fn other_passes(&mut self, now: u64, size: u32, is_xcp: bool) -> bool {
+        self.other_pass(now, size, is_xcp);
+        true
+    }
+    fn state_words(&self) -> &[u64] {
+        router_words(self)
+    }
+}
+
 /// XCP's own acknowledgement, or TCP's data.
 fn other(is_xcp: bool) -> Other {
     if is_xcp { Other::Ack } else { Other::Tcp(9) }
+}
+
+impl AnyRouter for RobustRouter {
+    fn by_the_long_way(
+        &mut self,
+        work: Work,
+        now: u64,
+        size: u32,
+        h: &mut ForwardHeader,
+        bytes: u64,
+    ) {
+        robust_any(self, work, now, size, h, bytes);
+    }
+    fn arrives(&mut self, now: u64, size: u32, h: &ForwardHeader, bytes: u64) {
+        self.arrival(now, size, h, bytes);
+    }
+    fn departs(&mut self, now: u64, size: u32, h: &mut ForwardHeader, bytes: u64) {
+        self.departure(now, size, h, bytes);
+    }
+    fn passes(&mut self, now: u64, size: u32, h: &mut ForwardHeader) {
+        self.pass(now, size, h);
+    }
+    fn other_arrives(&mut self, now: u64, size: u32, is_xcp: bool, bytes: u64) -> bool {
+        self.other_arrival(now, size, other(is_xcp), bytes)
+    }
+    fn other_departs(&mut self, now: u64, size: u32, _is_xcp: bool, bytes: u64) {
+        self.other_departure(now, size, bytes);
+    }
+    fn other_passes(&mut self, now: u64, size: u32, is_xcp: bool) -> bool {
+        self.other_pass(now, size, other(is_xcp))
+    }
+    fn state_words(&self) -> &[u64] {
+        self.words()
+    }
+}
+
+fn passes_as_its_halves<R: AnyRouter>(
+    router: R,
+    packets: Vec<Packet>,
+) -> Result<(), TestCaseError> {
+    let (mut whole, mut halves) = (router.clone(), router);
+    let mut now = 1000 * MS;
+    for (i, p) in packets.into_iter().enumerate() {
+        now = now.wrapping_add_signed(p.after);
+        match p.header {
+            Ok(header) => {
+                let (mut a, mut b) = (header, header);
+                whole.passes(now, p.size, &mut a);
+                halves.arrives(now, p.size, &b, 0);
+                // A departure does not ask whether there is a header before it throws its dice.
+                halves.departs(now, p.size, &mut b, 0);
+                prop_assert_eq!(a, b, "packet {}", i);
+            }
+            Err(is_xcp) => {
+                let admitted = whole.other_passes(now, p.size, is_xcp);
+                prop_assert_eq!(admitted, halves.other_arrives(now, p.size, is_xcp, 0));
+                if admitted {
+                    halves.other_departs(now, p.size, is_xcp, 0);
+                }
+            }
+        }
+        prop_assert_eq!(whole.state_words(), halves.state_words(), "packet {}", i);
+    }
+    Ok(())
+}
+
+fn knows_one_law<R: AnyRouter>(
+    router: R,
+    packets: Vec<Packet>,
+    backlogs: bool,
+) -> Result<(), TestCaseError> {
+    let (mut short, mut any) = (router.clone(), router);
+    let mut now = 1000 * MS;
+    for (i, p) in packets.into_iter().enumerate() {
+        now = now.wrapping_add_signed(p.after);
+        match p.header {
+            Ok(header) => {
+                let (mut a, mut b) = (header, header);
+                if backlogs {
+                    short.arrives(now, p.size, &a, p.backlog);
+                    short.departs(now, p.size, &mut a, p.backlog / 2);
+                    any.by_the_long_way(Work::Arrival, now, p.size, &mut b, p.backlog);
+                    any.by_the_long_way(Work::Departure, now, p.size, &mut b, p.backlog / 2);
+                } else {
+                    short.passes(now, p.size, &mut a);
+                    any.by_the_long_way(Work::Both, now, p.size, &mut b, 0);
+                }
+                prop_assert_eq!(a, b, "packet {}", i);
+            }
+            Err(is_xcp) => {
+                let admitted = short.other_arrives(now, p.size, is_xcp, p.backlog);
+                prop_assert_eq!(admitted, any.other_arrives(now, p.size, is_xcp, p.backlog));
+            }
+        }
+        prop_assert_eq!(short.state_words(), any.state_words(), "packet {}", i);
+    }
+    Ok(())
 }
 
 proptest! {
@@ -131,114 +283,25 @@ proptest! {
     /// A packet that passes at once leaves state and header as one that arrives and departs.
     #[test]
     fn passing_is_arriving_and_departing(router in router(), packets in packets()) {
-        let (mut whole, mut halves) = (router.clone(), router);
-        let mut now = 1000 * MS;
-        for (i, p) in packets.into_iter().enumerate() {
-            now = now.wrapping_add_signed(p.after);
-            match p.header {
-                Ok(header) => {
-                    let (mut a, mut b) = (header, header);
-                    whole.pass(now, p.size, &mut a);
-                    halves.arrival(now, p.size, &b, 0);
-                    // A departure does not ask whether there is a header before it throws its dice.
-                    halves.departure(now, p.size, &mut b, 0);
-                    prop_assert_eq!(a, b, "packet {}", i);
-                }
-                Err(is_xcp) => {
-                    whole.other_pass(now, p.size, is_xcp);
-                    halves.other_arrival(now, p.size, is_xcp, 0);
-                    halves.other_departure(now, p.size, is_xcp, 0);
-                }
-            }
-            prop_assert_eq!(router_words(&whole), router_words(&halves), "packet {}", i);
-        }
-    }
-
-    /// The usual packet's short way through a router does what the one for all does.
-    #[test]
-    fn routers_know_one_law(router in router(), packets in packets(), backlogs in any::<bool>()) {
-        let (mut short, mut any) = (router.clone(), router);
-        let mut now = 1000 * MS;
-        for (i, p) in packets.into_iter().enumerate() {
-            now = now.wrapping_add_signed(p.after);
-            match p.header {
-                Ok(header) => {
-                    let (mut a, mut b) = (header, header);
-                    if backlogs {
-                        short.arrival(now, p.size, &a, p.backlog);
-                        short.departure(now, p.size, &mut a, p.backlog / 2);
-                        router_any(&mut any, Work::Arrival, now, p.size, &mut b, p.backlog);
-                        router_any(&mut any, Work::Departure, now, p.size, &mut b, p.backlog / 2);
-                    } else {
-                        short.pass(now, p.size, &mut a);
-                        router_any(&mut any, Work::Both, now, p.size, &mut b, 0);
-                    }
-                    prop_assert_eq!(a, b, "packet {}", i);
-                }
-                Err(is_xcp) => {
-                    short.other_arrival(now, p.size, is_xcp, p.backlog);
-                    any.other_arrival(now, p.size, is_xcp, p.backlog);
-                }
-            }
-            prop_assert_eq!(router_words(&short), router_words(&any), "packet {}", i);
-        }
+        passes_as_its_halves(router, packets)?;
     }
 
     /// So it is at a router that remembers its promises.
     #[test]
     fn passing_is_arriving_and_departing_with_a_calendar(router in robust_router(), packets in robust_packets()) {
-        let (mut whole, mut halves) = (router.clone(), router);
-        let mut now = 1000 * MS;
-        for (i, p) in packets.into_iter().enumerate() {
-            now = now.wrapping_add_signed(p.after);
-            match p.header {
-                Ok(header) => {
-                    let (mut a, mut b) = (header, header);
-                    whole.pass(now, p.size, &mut a);
-                    halves.arrival(now, p.size, &b, 0);
-                    halves.departure(now, p.size, &mut b, 0);
-                    prop_assert_eq!(a, b, "packet {}", i);
-                }
-                Err(is_xcp) => {
-                    let admitted = whole.other_pass(now, p.size, other(is_xcp));
-                    prop_assert_eq!(admitted, halves.other_arrival(now, p.size, other(is_xcp), 0));
-                    if admitted {
-                        halves.other_departure(now, p.size, 0);
-                    }
-                }
-            }
-            prop_assert_eq!(whole.words(), halves.words(), "packet {}", i);
-        }
+        passes_as_its_halves(router, packets)?;
     }
 
-    /// And there is one law of it.
+    /// The usual packet's short way through a router does what the one for all does.
+    #[test]
+    fn routers_know_one_law(router in router(), packets in packets(), backlogs in any::<bool>()) {
+        knows_one_law(router, packets, backlogs)?;
+    }
+
+    /// So it is at a router that remembers its promises.
     #[test]
     fn routers_with_a_calendar_know_one_law(router in robust_router(), packets in robust_packets(), backlogs in any::<bool>()) {
-        let (mut short, mut any) = (router.clone(), router);
-        let mut now = 1000 * MS;
-        for (i, p) in packets.into_iter().enumerate() {
-            now = now.wrapping_add_signed(p.after);
-            match p.header {
-                Ok(header) => {
-                    let (mut a, mut b) = (header, header);
-                    if backlogs {
-                        short.arrival(now, p.size, &a, p.backlog);
-                        short.departure(now, p.size, &mut a, p.backlog / 2);
-                        robust_any(&mut any, Work::Arrival, now, p.size, &mut b, p.backlog);
-                        robust_any(&mut any, Work::Departure, now, p.size, &mut b, p.backlog / 2);
-                    } else {
-                        short.pass(now, p.size, &mut a);
-                        robust_any(&mut any, Work::Both, now, p.size, &mut b, 0);
-                    }
-                    prop_assert_eq!(a, b, "packet {}", i);
-                }
-                Err(is_xcp) => {
-                    let admitted = short.other_arrival(now, p.size, other(is_xcp), p.backlog);
-                    prop_assert_eq!(admitted, any.other_arrival(now, p.size, other(is_xcp), p.backlog));
-                }
-            }
-            prop_assert_eq!(short.words(), any.words(), "packet {}", i);
-        }
+        knows_one_law(router, packets, backlogs)?;
     }
 
     /// So does a sender's.
