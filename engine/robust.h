@@ -31,11 +31,14 @@
  *      senders share as in XCP.
  *   7. TCP without XCP in the same queue: its packets are dropped at random with a probability that
  *      steers their rate to the part of the link that the number of their flows has a right to
- *      (linear counting, 512 bits, anew each second). Each side has the same part in draining the
- *      queue: TCP's is counted as its rate, and XCP does not give way for it, but where TCP's rate
- *      with it is still within its right: otherwise few flows of XCP would keep what many of TCP
- *      have left, and the queue would stand. Nor does XCP give way, below what is left of the link
- *      beside TCP's right, to TCP that takes more than that.
+ *      (linear counting, 512 bits, anew each second, a second's count holding until the next one's
+ *      is complete or larger). Each side has the same part in draining the queue: TCP's is counted
+ *      as its rate, and XCP does not give way for it, but where TCP's rate with it is still within
+ *      its right: otherwise few flows of XCP would keep what many of TCP have left, and the queue
+ *      would stand. To TCP that takes more than its right XCP gives up nothing of the rest of the
+ *      link but its own part in draining the queue, and a quarter of the rest not even for that. If
+ *      it has less, it is given it again at once: flows that have given way altogether send a
+ *      packet now and then, and so seldom are they heard and measured, too.
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
  *   9. Another capacity, told or measured, ends the part. And a decrease is divided among the bytes
  *      that will leave in the next part, which C bounds, not among all that come: it is said to
@@ -497,7 +500,9 @@ XCP_INLINE int xcp_robust_others(struct xcp_robust *r, xcp_u64 bytes, xcp_u32 se
                                  xcp_u32 kind, xcp_u64 flow) {
     if (kind == XCP_OTHER_TCP && r->law.tcp == XCP_TCP_STEERED) {
         xcp_u32 bit = xcp_router_id(flow);
-        r->seen[bit >> 6 & 7] |= 1ULL << (bit & 63);
+        xcp_u64 *seen = &r->seen[bit >> 6 & 7], one = 1ULL << (bit & 63);
+        r->seen_bits += !(*seen & one);
+        *seen |= one;
         if (r->drop && xcp_dither_next(&r->random) >> 16 < r->drop * segments)
             return 0;
         r->now.tcp += bytes;

@@ -123,24 +123,25 @@ XCP_PART xcp_robust_serve(struct xcp_robust *r, xcp_u64 backlog, xcp_u32 silence
     return 0;
 }
 
-/* How many flows of TCP there were: -512 ln(empty / 512). */
-XCP_PART xcp_robust_count_tcp(struct xcp_robust *r) {
-    xcp_u32 empty = 0, i, j;
+/* How many flows of TCP there are, by the bits that are set: -512 ln(empty / 512). A second that is
+ * over counts until the next one is, or has had more. */
+XCP_PART xcp_robust_count_tcp(struct xcp_robust *r, xcp_u32 over) {
+    xcp_u32 empty, flows;
     XCP_PART_NEEDS(r);
-    for (i = 0; i < 8; i++) {
-        xcp_u64 word = ~r->seen[i];
-        for (j = 0; j < 64; j++)
-            empty += (xcp_u32)(word >> j) & 1;
-        r->seen[i] = 0;
+    empty = r->seen_bits < 512 ? 512 - (xcp_u32)r->seen_bits : 1;
+    flows = (xcp_u32)(((9ULL << 16) - xcp_log2_q16(empty)) * XCP_ROBUST_LN2_512 >> 16);
+    if (over || flows > r->tcp_flows)
+        r->tcp_flows = flows;
+    if (over) {
+        __builtin_memset(r->seen, 0, sizeof(r->seen));
+        r->seen_bits = 0;
     }
-    r->tcp_flows =
-        (xcp_u32)(((9ULL << 16) - xcp_log2_q16(empty ? empty : 1)) * XCP_ROBUST_LN2_512 >> 16);
     return 0;
 }
 
 /* The probability of a drop for TCP, by its rate, and its part of what the queue has to be drained
- * by, over its right: p doubles no faster than twice a second. elsewhere: what flows limited
- * elsewhere send is nobody's to divide. */
+ * by beyond Q_T, over its right: p doubles no faster than twice a second. elsewhere: what flows
+ * limited elsewhere send is nobody's to divide. */
 XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *part,
                           xcp_u64 elsewhere, const struct xcp_num *here) {
     struct xcp_num share, one = {1U << 31, -31};
@@ -331,15 +332,26 @@ XCP_PART xcp_robust_trust(struct xcp_robust *r) {
     return 0;
 }
 
-/* What XCP keeps though TCP sends more than its right, which makes a queue and takes room that is
- * not TCP's: the rest of the link, less its own part in draining that queue. Difference 7. */
-XCP_INLINE xcp_u64 xcp_robust_kept(const struct xcp_robust *r, xcp_u64 others, xcp_u64 drain) {
+/* What XCP has a right to beside TCP that sends more than its own, which makes a queue and takes
+ * room that is not TCP's: the rest of the link. Elsewhere 0. */
+XCP_INLINE xcp_u64 xcp_robust_right(const struct xcp_robust *r, xcp_u64 others) {
     const struct xcp_robust_sums *m = &r->measured;
     xcp_u64 tcp = xcp_robust_rate(m->tcp, m->elapsed), taken;
-    if (r->tcp_right == 0 || r->tcp_rate <= r->tcp_right)
+    if (r->tcp_right == 0 || (r->tcp_rate <= r->tcp_right && tcp <= r->tcp_right))
         return 0;
-    taken = r->tcp_right + drain + (others > tcp ? others - tcp : 0);
+    taken = r->tcp_right + (others > tcp ? others - tcp : 0);
     return r->capacity << 20 > taken ? (r->capacity << 20) - taken : 0;
+}
+
+/* The least F: of what XCP has, y + O, and its right, which it gives up only for its own part in
+ * draining the queue, and never beyond a quarter. What it has less it is given again. Difference
+ * 7. */
+XCP_INLINE xcp_s64 xcp_robust_least(xcp_s64 has, xcp_u64 right, xcp_u64 drain) {
+    xcp_s64 floor = (xcp_s64)(right / 4);
+    xcp_s64 keeps = right - floor > drain ? (xcp_s64)(right - drain) : floor;
+    if (has > keeps)
+        return keeps - has;
+    return right && has < floor ? floor - has : 0;
 }
 
 /* The queue that has to be drained, bytes: the least one in M, and where flows have few packets as
@@ -365,7 +377,7 @@ XCP_INLINE xcp_u64 xcp_robust_target(const struct xcp_robust *r) {
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
     const struct xcp_robust_sums *m;
     struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    xcp_u64 spread, xcp, gap, f, carried, drain, tcp, beyond;
+    xcp_u64 spread, xcp, gap, f, carried, drain, tcp, beyond, target;
     xcp_s64 room, result, least;
     xcp_u32 own;
     XCP_PART_NEEDS(r);
@@ -390,8 +402,9 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     beyond = r->tcp_rate + tcp > r->tcp_right ? r->tcp_rate + tcp - r->tcp_right : 0;
     drain += tcp > beyond ? tcp - beyond : 0;
     room = xcp_robust_sum(room, -(xcp_s64)drain);
-    room = xcp_robust_sum(
-        room, (xcp_s64)xcp_robust_rate(r->law.queue_target + xcp_robust_target(r), r->d_ns));
+    target = xcp_robust_rate(r->law.queue_target + xcp_robust_target(r), r->d_ns);
+    room = xcp_robust_sum(room, (xcp_s64)target);
+    r->drain -= r->drain < target ? r->drain : target;
     gap = room < 0 ? -(xcp_u64)room : (xcp_u64)room;
     f = xcp_mul_fraction(gap, r->gain);
     if (how & XCP_ROBUST_SILENCE) {
@@ -409,9 +422,8 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     carried = xcp_robust_carries(r->capacity, r->d_ns);
     if (result > 0 && !(how & XCP_ROBUST_FALLS) && backlog > carried >> 2)
         result = 0;
-    least = xcp_robust_sum((xcp_s64)xcp, look.owed);
-    least = xcp_robust_sum(least, -(xcp_s64)xcp_robust_kept(r, (xcp_u64)look.others, drain));
-    least = least > 0 ? -least : 0;
+    least = xcp_robust_least(xcp_robust_sum((xcp_s64)xcp, look.owed),
+                             xcp_robust_right(r, (xcp_u64)look.others), drain);
     r->f = result > least ? result : least;
     return 0;
 }
@@ -535,11 +547,12 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
         xcp_u64 xcp = xcp_robust_rate(m->xcp, m->elapsed),
                 here = xcp_robust_rate(w->here, w->elapsed);
         struct xcp_num flows = xcp_num_div(xcp_num_scaled(w->x_here, -8), xcp_num_of(w->elapsed));
-        if (xcp_passed(now, r->seen_since,
-                       r->d_ns >> 28 ? 4 * r->d_ns : XCP_ROBUST_COUNTING)) { /* d of a quarter s */
-            xcp_robust_count_tcp(r);
+        xcp_u32 over =
+            xcp_passed(now, r->seen_since,
+                       r->d_ns >> 28 ? 4 * r->d_ns : XCP_ROBUST_COUNTING); /* d of a quarter s */
+        xcp_robust_count_tcp(r, over);
+        if (over)
             r->seen_since = now;
-        }
         xcp_robust_steer(r, &r->now, xcp > here ? xcp - here : 0, &flows);
     }
     r->start_ns = now;

@@ -115,7 +115,8 @@ struct xcp_robust {
     xcp_u64 left_rate;   /* at which the one before it was sent */
     xcp_u64 agreeing;    /* how many in a row had that rate */
     /* TCP */
-    xcp_u64 seen[8]; /* a bit for each flow's hash */
+    xcp_u64 seen[8];   /* a bit for each flow's hash */
+    xcp_u64 seen_bits; /* that are set */
     xcp_u64 seen_since;
     xcp_u64 tcp_rate;  /* q20 */
     xcp_u64 tcp_right; /* q20; 0 without TCP */
@@ -129,7 +130,7 @@ struct xcp_robust {
     xcp_s64 f;     /* q20 */
     xcp_s64 owed;  /* q20: O */
     xcp_u64 queue; /* the persistent queue, bytes */
-    xcp_u64 drain; /* q20: what would drain Q' in d */
+    xcp_u64 drain; /* q20: what would drain Q' - Q_T in d */
     xcp_u64 shuffled;
     struct xcp_num flows; /* N */
     /* the calendar */

@@ -73,6 +73,31 @@ fn tcp_in_the_same_queue_has_its_share() {
     assert!(all[..5].iter().sum::<f64>() < 0.5 * all[5..].iter().sum::<f64>(), "{all:?}");
 }
 
+/// Few flows that many of TCP join at a short round trip keep what they have a right to, whatever TCP
+/// does to the queue until it is steered.
+#[test]
+fn few_flows_hold_their_own_beside_many_of_tcp() {
+    let set = [
+        ("link.bottleneck.delay", "10ms"),
+        ("link.bottleneck.queue.limit", "1bdp"),
+        ("flow.flow.count", "2"),
+        ("flow.tcp.count", "20"),
+        ("flow.tcp.congestion", "cubic"),
+        ("flow.tcp.start", "2s"),
+        ("duration", "40s"),
+        ("measure.from", "20s"),
+    ];
+    for seed in 1..5 {
+        let run = run("04-tcp-beside.toml", seed, &set);
+        let all = goodputs(&run);
+        let share = all.iter().sum::<f64>() / 22.0;
+        let link = &run.summary.links["bottleneck"];
+        assert!(all[..2].iter().all(|has| *has > 0.8 * share), "{seed}: {all:?}");
+        assert!(all[2..].iter().sum::<f64>() > 0.9 * 20.0 * share, "{seed}: {all:?}");
+        assert!(link.queue_mean < 0.1 * 167.0 && link.utilisation > 0.97, "{seed}: {link:?}");
+    }
+}
+
 /// On a path without any router it is a TCP that keeps the queue short where it is alone.
 #[test]
 fn without_a_router_it_is_bound_by_delay() {

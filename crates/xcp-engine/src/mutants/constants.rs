@@ -3,8 +3,8 @@
 
 use super::edits::{
     AGREEING, ANOTHER, CAP, FILLS, FIRST, FLIGHT, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED,
-    SHOWS, STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, jumps, kept, one, opening, part, sender,
-    state, way_back,
+    RIGHT, SHOWS, STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, jumps, kept, one, opening, part,
+    sender, state, way_back,
 };
 use super::list::Mutant;
 
@@ -184,6 +184,12 @@ pub const CONSTANTS: &[Mutant] = &[
         "a fifth of C, not a tenth",
         &[part(HEADROOM, "2 * xcp_mul_fraction(r->capacity << 20, XCP_HEADROOM)")],
     ),
+    one(
+        "right-half",
+        "XCP keeps an eighth of its right beside TCP, not a quarter",
+        &[part(RIGHT, "right / 8")],
+    ),
+    one("right-double", "half, not a quarter", &[part(RIGHT, "right / 2")]),
     one(
         "drop-least-half",
         "TCP's probability of a drop at least 0.5e-6, not 1e-6",

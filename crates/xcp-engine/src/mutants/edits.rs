@@ -52,6 +52,7 @@ pub const FIRST: &str = "s->rounds < XCP_ROBUST_FIRST_ROUNDS";
 pub const CAP: &str = "((xcp_robust_is_gentle(s) ? 3ULL : 16ULL) * s->acked / 2 + 4) << 32";
 pub const VANISHED: &str = "s->vanished = XCP_ROBUST_VANISHED;";
 pub const OFTEN: &str = "j->count > XCP_JUMPS_OFTEN";
+pub const RIGHT: &str = "right / 4";
 pub const AGREEING: &str = "r->agreeing >= XCP_ROBUST_AGREEING";
 pub const HEAVY: &str = "s->lost >= 3 && \
     (4ULL * s->lost > sum || (20ULL * s->lost > sum && queued))";

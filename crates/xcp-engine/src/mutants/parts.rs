@@ -3,8 +3,8 @@
 
 use super::edits::{
     AGREEING, ANOTHER, CAP, FILLS, FIRST, FLIGHT, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED,
-    SHOWS, STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, calendar, jumps, kept, one, opening,
-    part, router, sender,
+    RIGHT, SHOWS, STANDS, STANDS_SO_LONG, TRIED, VANISHED, bound, calendar, jumps, kept, one,
+    opening, part, router, sender,
 };
 use super::list::Mutant;
 
@@ -111,7 +111,27 @@ pub const PARTS: &[Mutant] = &[
     one(
         "gives-way",
         "XCP gives way to TCP that takes more than its right",
-        &[part("r->tcp_right == 0 || r->tcp_rate <= r->tcp_right", "1")],
+        &[part("r->tcp_right == 0 || (r->tcp_rate <= r->tcp_right && tcp <= r->tcp_right)", "1")],
+    ),
+    one(
+        "drains-altogether",
+        "where TCP has filled the queue, XCP gives way altogether to drain it",
+        &[part(RIGHT, "0 * right")],
+    ),
+    one(
+        "without-return",
+        "XCP keeps a quarter of its right, but is not given it again",
+        &[part("right && has < floor ? floor - has : 0", "0")],
+    ),
+    one(
+        "counts-late",
+        "a flow of TCP counts when its second is over",
+        &[part("over || flows > r->tcp_flows", "over")],
+    ),
+    one(
+        "target-steers",
+        "TCP is steered by the queue that is meant to stand, too",
+        &[part("r->drain < target ? r->drain : target", "0")],
     ),
     one(
         "without-own-drain",
