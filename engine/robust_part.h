@@ -128,15 +128,32 @@ XCP_PART xcp_robust_serve(struct xcp_robust *r, xcp_u64 backlog, xcp_u32 silence
 XCP_PART xcp_robust_count_tcp(struct xcp_robust *r, xcp_u32 over) {
     xcp_u32 empty, flows;
     XCP_PART_NEEDS(r);
-    empty = r->seen_bits < 512 ? 512 - (xcp_u32)r->seen_bits : 1;
+    empty = r->seen_bits < 512 ? 512 - r->seen_bits : 1;
     flows = (xcp_u32)(((9ULL << 16) - xcp_log2_q16(empty)) * XCP_ROBUST_LN2_512 >> 16);
     if (over || flows > r->tcp_flows)
         r->tcp_flows = flows;
     if (over) {
         __builtin_memset(r->seen, 0, sizeof(r->seen));
         r->seen_bits = 0;
+        r->tcp_new -= r->tcp_new > 0;
     }
     return 0;
+}
+
+/* The least probability of a drop for TCP. Until all of its flows have been counted once, that is a
+ * sixteenth of what they would have their right with if their RTT were d, 1.5 / w^2 with windows of
+ * w packets (Mathis et al. 1997, eq. (3)): their RTT may be four times d. */
+XCP_INLINE xcp_u64 xcp_robust_drop_least(const struct xcp_robust *r, xcp_u64 right) {
+    struct xcp_num w, one;
+    xcp_u64 p;
+    if (!r->tcp_new || !r->rtt_known)
+        return XCP_ROBUST_DROP_LEAST;
+    w = xcp_num_mul(xcp_num_scaled(right, -20), xcp_num_of(r->d_ns));
+    one = xcp_num_mul(xcp_num_of(XCP_NS_PER_S), xcp_num_of(XCP_ROBUST_PACKET));
+    w = xcp_num_div(w, xcp_num_mul(one, xcp_num_scaled(r->tcp_flows, -16)));
+    w = xcp_num_div(xcp_num_scaled(3, -1), xcp_num_mul(w, w));
+    p = xcp_scale(w.m, w.e + 48 - 4, XCP_ROBUST_DROP_MOST);
+    return p < XCP_ROBUST_DROP_LEAST ? XCP_ROBUST_DROP_LEAST : p;
 }
 
 /* The probability of a drop for TCP, by its rate, and its part of what the queue has to be drained
@@ -145,7 +162,7 @@ XCP_PART xcp_robust_count_tcp(struct xcp_robust *r, xcp_u32 over) {
 XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *part,
                           xcp_u64 elsewhere, const struct xcp_num *here) {
     struct xcp_num share, one = {1U << 31, -31};
-    xcp_u64 capacity, right, rate, off, p;
+    xcp_u64 capacity, right, rate, off, least, p;
     xcp_u32 k, x;
     XCP_PART_NEEDS(r && part && here);
     k = part->elapsed < XCP_NS_PER_S ? xcp_robust_fraction(part->elapsed, XCP_NS_PER_S) : ~0U;
@@ -156,6 +173,7 @@ XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *pa
         r->tcp_rate -= xcp_mul_fraction(r->tcp_rate - rate, k);
     if (r->tcp_flows <= 1U << 15) { /* no whole flow */
         r->drop = r->tcp_right = 0;
+        r->tcp_new = XCP_ROBUST_NEW;
         return 0;
     }
     capacity = r->capacity << 20;
@@ -175,7 +193,8 @@ XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *pa
     if (right < 1U << 20)
         right = 1U << 20;
     r->tcp_right = right;
-    p = r->drop < XCP_ROBUST_DROP_LEAST ? XCP_ROBUST_DROP_LEAST : r->drop;
+    least = xcp_robust_drop_least(r, right);
+    p = r->drop < least ? least : r->drop;
     rate = r->tcp_rate + xcp_mul_fraction(r->drain, xcp_robust_fraction(right, capacity));
     off = rate > right ? rate - right : right - rate;
     if (off > 2 * right)
@@ -190,9 +209,7 @@ XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *pa
         p += xcp_mul_fraction(p, x) + (xcp_mul_fraction(xcp_mul_fraction(p, x), x) >> 1);
     else
         p += (xcp_mul_fraction(xcp_mul_fraction(p, x), x) >> 1) - xcp_mul_fraction(p, x);
-    r->drop = p < XCP_ROBUST_DROP_LEAST  ? XCP_ROBUST_DROP_LEAST
-              : p > XCP_ROBUST_DROP_MOST ? XCP_ROBUST_DROP_MOST
-                                         : p;
+    r->drop = p < least ? least : p > XCP_ROBUST_DROP_MOST ? XCP_ROBUST_DROP_MOST : p;
     return 0;
 }
 

@@ -22,6 +22,7 @@
 #define XCP_ROBUST_AGREEING 4                  /* packets that make a rate */
 #define XCP_ROBUST_LEAST_PART 500000ULL        /* ns */
 #define XCP_ROBUST_COUNTING 1000000000ULL      /* ns between two counts of TCP's flows */
+#define XCP_ROBUST_NEW 2                       /* counts, of which one is whole */
 #define XCP_ROBUST_DROP_LEAST 281474976ULL     /* 1e-6, a fraction of 2^48 */
 #define XCP_ROBUST_DROP_MOST 56294995342131ULL /* 0.2 */
 #define XCP_ROBUST_LN2_512 23258160ULL         /* 512 ln 2, in 2^-16 */
@@ -116,7 +117,8 @@ struct xcp_robust {
     xcp_u64 agreeing;    /* how many in a row had that rate */
     /* TCP */
     xcp_u64 seen[8];   /* a bit for each flow's hash */
-    xcp_u64 seen_bits; /* that are set */
+    xcp_u32 seen_bits; /* that are set */
+    xcp_u32 tcp_new;   /* seconds until all of TCP's flows have been counted once */
     xcp_u64 seen_since;
     xcp_u64 tcp_rate;  /* q20 */
     xcp_u64 tcp_right; /* q20; 0 without TCP */

@@ -84,8 +84,8 @@ fn few_flows_hold_their_own_beside_many_of_tcp() {
         ("flow.tcp.count", "20"),
         ("flow.tcp.congestion", "cubic"),
         ("flow.tcp.start", "2s"),
-        ("duration", "40s"),
-        ("measure.from", "20s"),
+        ("duration", "30s"),
+        ("measure.from", "8s"),
     ];
     for seed in 1..5 {
         let run = run("04-tcp-beside.toml", seed, &set);

@@ -23,6 +23,7 @@ const LEAST_PART: &str = "500000ULL";
 const TARGET: &str = "2 * XCP_ROBUST_PACKET";
 const GAMMA: &str = "xcp_mul_fraction(xcp_robust_rate(w->here, w->elapsed), r->law.gamma)";
 const HEADROOM: &str = "xcp_mul_fraction(r->capacity << 20, XCP_HEADROOM)";
+const BY_WINDOW: &str = "w.e + 48 - 4";
 const DROP_LEAST: &str = "281474976ULL";
 const DROP_MOST: &str = "56294995342131ULL";
 const STEERED: &str = "xcp_scale(n.m, n.e + 32, 1U << 31)";
@@ -190,6 +191,14 @@ pub const CONSTANTS: &[Mutant] = &[
         &[part(RIGHT, "right / 8")],
     ),
     one("right-double", "half, not a quarter", &[part(RIGHT, "right / 2")]),
+    one(
+        "by-window-half",
+        "TCP's probability begins at a 32nd of what its windows need, not a 16th",
+        &[part(BY_WINDOW, "w.e + 48 - 5")],
+    ),
+    one("by-window-double", "an eighth, not a 16th", &[part(BY_WINDOW, "w.e + 48 - 3")]),
+    one("new-half", "at least so for a second, not two", &[part("XCP_ROBUST_NEW", "1")]),
+    one("new-double", "four seconds, not two", &[part("XCP_ROBUST_NEW", "4")]),
     one(
         "drop-least-half",
         "TCP's probability of a drop at least 0.5e-6, not 1e-6",

@@ -129,6 +129,11 @@ pub const PARTS: &[Mutant] = &[
         &[part("over || flows > r->tcp_flows", "over")],
     ),
     one(
+        "not-by-window",
+        "TCP's probability begins at its least, whatever TCP's flows would need",
+        &[part("!r->tcp_new || !r->rtt_known", "1")],
+    ),
+    one(
         "target-steers",
         "TCP is steered by the queue that is meant to stand, too",
         &[part("r->drain < target ? r->drain : target", "0")],
