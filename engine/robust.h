@@ -29,16 +29,18 @@
  *      header says afterwards. Increase is divided by the flows that ask for more, not by all.
  *   6. A packet without ids is taken for one of a flow that this link limits, so that plain XCP
  *      senders share as in XCP.
- *   7. TCP without XCP in the same queue: its packets are dropped at random with a probability that
- *      steers their rate to the part of the link that the number of their flows has a right to
- *      (linear counting, 512 bits, anew each second, a second's count holding until the next one's
- *      is complete or larger). Each side has the same part in draining the queue: TCP's is counted
- *      as its rate, and XCP does not give way for it, but where TCP's rate with it is still within
- *      its right: otherwise few flows of XCP would keep what many of TCP have left, and the queue
- *      would stand. To TCP that takes more than its right XCP gives up nothing of the rest of the
- *      link but its own part in draining the queue, and a quarter of the rest not even for that. If
- *      it has less, it is given it again at once: flows that have given way altogether send a
- *      packet now and then, and so seldom are they heard and measured, too.
+ *   7. TCP without XCP in the same queue: its packets are dropped at random with a probability
+ *      that steers their rate to the part of the link that the number of their flows has a right
+ *      to (linear counting, 512 bits, anew each second, a second's count holding until the next
+ *      one's is complete or larger). The probability follows their rate, but begins near what
+ *      TCP's own equation has for such a rate, for it is long in coming from nothing. Each side
+ *      has the same part in draining the queue: TCP's is counted as its rate, and XCP does not
+ *      give way for it, but where TCP's rate with it is still within its right: otherwise few
+ *      flows of XCP would keep what many of TCP have left, and the queue would stand. To TCP that
+ *      takes more than its right XCP gives up nothing of the rest of the link but its own part in
+ *      draining the queue, and a quarter of the rest not even for that. If it has less, it is
+ *      given it again at once: flows that have given way altogether send a packet now and then,
+ *      and so seldom are they heard and measured, too.
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
  *   9. Another capacity, told or measured, ends the part. And a decrease is divided among the bytes
  *      that will leave in the next part, which C bounds, not among all that come: it is said to

@@ -140,9 +140,10 @@ XCP_PART xcp_robust_count_tcp(struct xcp_robust *r, xcp_u32 over) {
     return 0;
 }
 
-/* The least probability of a drop for TCP. Until all of its flows have been counted once, that is a
- * sixteenth of what they would have their right with if their RTT were d, 1.5 / w^2 with windows of
- * w packets (Mathis et al. 1997, eq. (3)): their RTT may be four times d. */
+/* Where TCP that has come sends more than its right, the least probability of a drop. Until all of
+ * its flows have been counted once, that is a sixteenth of what they would have their right with if
+ * their RTT were d, 1.5 / w^2 with windows of w packets (Mathis et al. 1997, eq. (3)), or of the
+ * most there is: their RTT may be four times d. */
 XCP_INLINE xcp_u64 xcp_robust_drop_least(const struct xcp_robust *r, xcp_u64 right) {
     struct xcp_num w, one;
     xcp_u64 p;
@@ -152,7 +153,7 @@ XCP_INLINE xcp_u64 xcp_robust_drop_least(const struct xcp_robust *r, xcp_u64 rig
     one = xcp_num_mul(xcp_num_of(XCP_NS_PER_S), xcp_num_of(XCP_ROBUST_PACKET));
     w = xcp_num_div(w, xcp_num_mul(one, xcp_num_scaled(r->tcp_flows, -16)));
     w = xcp_num_div(xcp_num_scaled(3, -1), xcp_num_mul(w, w));
-    p = xcp_scale(w.m, w.e + 48 - 4, XCP_ROBUST_DROP_MOST);
+    p = xcp_scale(w.m, w.e + 48 - 4, XCP_ROBUST_DROP_MOST / 16);
     return p < XCP_ROBUST_DROP_LEAST ? XCP_ROBUST_DROP_LEAST : p;
 }
 
@@ -193,9 +194,9 @@ XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *pa
     if (right < 1U << 20)
         right = 1U << 20;
     r->tcp_right = right;
-    least = xcp_robust_drop_least(r, right);
-    p = r->drop < least ? least : r->drop;
     rate = r->tcp_rate + xcp_mul_fraction(r->drain, xcp_robust_fraction(right, capacity));
+    least = rate > right ? xcp_robust_drop_least(r, right) : XCP_ROBUST_DROP_LEAST;
+    p = r->drop < least ? least : r->drop;
     off = rate > right ? rate - right : right - rate;
     if (off > 2 * right)
         off = 2 * right;
