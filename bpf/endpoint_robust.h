@@ -380,6 +380,8 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
         r->repaired = tp->snd_una;
     }
     r->lost = lost;
+    if (r->segments)
+        xcp_robust_sender_heard(&r->sender, &r->returned);
     if (news.segments)
         xcp_robust_sender_sample(&r->sender, news.rtt_ns, robust_waited(r, tp, news.rtt_ns),
                                  news.srtt_ns, news.sent_ns, news.segments);

@@ -117,7 +117,7 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
             (__u8)(XCP_PRESENT |
                    (old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_MARK_RETURNED ? XCP_MARK
                                                                                      : 0));
-        there.returned.hops = old.bytes[from + XCP_EXTENDED_AT_HOPS] & 15;
+        there.returned.wait = old.bytes[from + XCP_EXTENDED_AT_WAIT] & 15;
         if (old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS)
             there.returned.next_bottleneck_id = xcp_get32(old.bytes + from + 8);
     }

@@ -197,6 +197,7 @@ __noinline int xcp_robust_acknowledged(struct xcp_robust_step *s) {
     if (!s)
         return 0;
     back_ns = xcp_robust_sender_waited(&s->sender, s->now, s->stamp_ms, s->rtt_ns);
+    xcp_robust_sender_heard(&s->sender, &s->returned);
     xcp_robust_sender_sample(&s->sender, s->rtt_ns, back_ns, s->srtt_ns, s->sent_ns, s->segments);
     xcp_robust_sender_feedback(&s->sender, s->now, &s->returned, s->limited, s->sent_ns,
                                s->segments);

@@ -166,7 +166,7 @@ XCP_INLINE void xcp_extended_read_forward(const xcp_u8 *option, struct xcp_forwa
             XCP_WIRE_AT_ONCE &&
         out->rtt)
         out->flags |= XCP_OPENS;
-    out->hops = option[XCP_EXTENDED_AT_HOPS] >> 4;
+    out->wait = option[XCP_EXTENDED_AT_WAIT] >> 4;
 }
 
 /* Where the ids of an option with a forward header are: two words of 32 bits. */
@@ -182,14 +182,14 @@ XCP_INLINE void xcp_extended_read_ids(const xcp_u8 *ids, struct xcp_forward *out
 }
 
 /* What a router changes of such an option, written in place, the next id apart: the mark, whether
- * the sender's keeping its rate is of use, the hops, the feedback. */
+ * the sender's keeping its rate is of use, the wait, the feedback. */
 XCP_INLINE void xcp_extended_rewrite(xcp_u8 *option, const struct xcp_forward *forward) {
     xcp_u8 flags = option[XCP_EXTENDED_AT_FLAGS] & (xcp_u8)~XCP_WIRE_KEEPS;
     flags |= (xcp_u8)(forward->flags & XCP_MARK ? XCP_WIRE_MARK : 0);
     flags |= (xcp_u8)(forward->flags & XCP_KEEPS ? XCP_WIRE_KEEPS : 0);
     option[XCP_EXTENDED_AT_FLAGS] = flags;
-    option[XCP_EXTENDED_AT_HOPS] =
-        (xcp_u8)(forward->hops << 4 | (option[XCP_EXTENDED_AT_HOPS] & 15));
+    option[XCP_EXTENDED_AT_WAIT] =
+        (xcp_u8)(forward->wait << 4 | (option[XCP_EXTENDED_AT_WAIT] & 15));
     xcp_put16(option + XCP_EXTENDED_AT_FEEDBACK, forward->feedback);
 }
 
@@ -197,7 +197,7 @@ XCP_INLINE void xcp_extended_rewrite(xcp_u8 *option, const struct xcp_forward *f
  * bytes are readable. */
 XCP_INLINE void xcp_extended_read(const xcp_u8 *option, struct xcp_extended *out) {
     struct xcp_extended zero = {{0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0}, 0};
-    xcp_u8 flags = option[XCP_EXTENDED_AT_FLAGS], hops = option[XCP_EXTENDED_AT_HOPS];
+    xcp_u8 flags = option[XCP_EXTENDED_AT_FLAGS], wait = option[XCP_EXTENDED_AT_WAIT];
     xcp_u8 ids = flags & XCP_WIRE_IDS ? XCP_IDS : 0;
     *out = zero;
     out->ids = ids != 0;
@@ -216,7 +216,7 @@ XCP_INLINE void xcp_extended_read(const xcp_u8 *option, struct xcp_extended *out
         /* beside a forward header it is that one's */
         if (!(flags & XCP_WIRE_FORWARD))
             out->returned.flags |= (xcp_u8)(flags & XCP_WIRE_KEEPS ? XCP_KEEPS : 0);
-        out->returned.hops = hops & 15;
+        out->returned.wait = wait & 15;
     }
     if (ids) {
         const xcp_u8 *at = option + 6;
@@ -240,14 +240,14 @@ XCP_INLINE void xcp_extended_read(const xcp_u8 *option, struct xcp_extended *out
  */
 XCP_INLINE xcp_u32 xcp_extended_write(xcp_u8 *option, const struct xcp_forward *forward,
                                       const struct xcp_return *returned, int ids) {
-    xcp_u8 flags = XCP_WIRE_VERSION, hops = 0;
+    xcp_u8 flags = XCP_WIRE_VERSION, wait = 0;
     xcp_u8 *at = option + 6;
     if (forward->flags & XCP_PRESENT) {
         flags |= XCP_WIRE_FORWARD | (forward->flags & XCP_MARK ? XCP_WIRE_MARK : 0) |
                  (forward->flags & XCP_KEEPS ? XCP_WIRE_KEEPS : 0);
         if (!(returned->flags & XCP_PRESENT) && forward->rtt)
             flags |= forward->flags & XCP_OPENS ? XCP_WIRE_AT_ONCE : 0;
-        hops |= (xcp_u8)((forward->hops > XCP_HOPS_MAX ? XCP_HOPS_MAX : forward->hops) << 4);
+        wait |= (xcp_u8)((forward->wait > XCP_WAIT_MAX ? XCP_WAIT_MAX : forward->wait) << 4);
         xcp_put16(option + XCP_EXTENDED_AT_RTT, forward->rtt);
         xcp_put16(option + XCP_EXTENDED_AT_WINDOW, forward->window);
         xcp_put16(option + XCP_EXTENDED_AT_FEEDBACK, forward->feedback);
@@ -257,7 +257,7 @@ XCP_INLINE xcp_u32 xcp_extended_write(xcp_u8 *option, const struct xcp_forward *
         flags |= XCP_WIRE_RETURN | (returned->flags & XCP_MARK ? XCP_WIRE_MARK_RETURNED : 0);
         if (!(flags & XCP_WIRE_FORWARD))
             flags |= returned->flags & XCP_KEEPS ? XCP_WIRE_KEEPS : 0;
-        hops |= returned->hops > XCP_HOPS_MAX ? XCP_HOPS_MAX : returned->hops;
+        wait |= returned->wait > XCP_WAIT_MAX ? XCP_WAIT_MAX : returned->wait;
         xcp_put16(at, returned->feedback);
         at += 2;
     }
@@ -275,7 +275,7 @@ XCP_INLINE xcp_u32 xcp_extended_write(xcp_u8 *option, const struct xcp_forward *
     option[1] = (xcp_u8)xcp_extended_length(flags);
     xcp_put16(option + XCP_EXTENDED_AT_EXID, XCP_EXTENDED_EXID);
     option[XCP_EXTENDED_AT_FLAGS] = flags;
-    option[XCP_EXTENDED_AT_HOPS] = hops;
+    option[XCP_EXTENDED_AT_WAIT] = wait;
     return option[1];
 }
 

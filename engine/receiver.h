@@ -29,7 +29,7 @@ struct xcp_receiver {
     xcp_u32 next_bottleneck_id;
     xcp_u8 format; /* as a header's flags have it: XCP_PRESENT, and XCP_CLASSIC in that format */
     xcp_u8 flags;  /* mark, ids and XCP_KEEPS of the newest packet */
-    xcp_u8 hops;
+    xcp_u8 wait;
     /* the sum is one packet's feedback, which goes home as it came unless more is added to it */
     xcp_u8 lone;
 };
@@ -87,7 +87,7 @@ XCP_INLINE xcp_u16 xcp_receiver_lone(const struct xcp_forward *h) {
 /* What an acknowledgement says besides feedback is the newest header's. */
 XCP_INLINE void xcp_receiver_newest(struct xcp_receiver *r, const struct xcp_forward *h) {
     r->flags = h->flags & (XCP_MARK | XCP_IDS | XCP_KEEPS);
-    r->hops = h->hops;
+    r->wait = h->wait;
     r->next_bottleneck_id = h->next_bottleneck_id;
 }
 
@@ -147,7 +147,7 @@ XCP_INLINE struct xcp_return xcp_receiver_write(const struct xcp_receiver *r, xc
     struct xcp_return h;
     h.feedback = feedback;
     h.flags = r->format | r->flags;
-    h.hops = r->hops;
+    h.wait = r->wait;
     h.next_bottleneck_id = r->next_bottleneck_id;
     return h;
 }

@@ -40,7 +40,9 @@
  *      takes more than its right XCP gives up nothing of the rest of the link but its own part in
  *      draining the queue, and a quarter of the rest not even for that. If it has less, it is
  *      given it again at once: flows that have given way altogether send a packet now and then,
- *      and so seldom are they heard and measured, too.
+ *      and so seldom are they heard and measured, too. And headers say for how long packets wait behind
+ *      TCP, to the senders of XCP, who would otherwise take that for a queue that no router governs
+ *      (robust_sender.h, difference 20).
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
  *   9. Another capacity, told or measured, ends the part. And a decrease is divided among the bytes
  *      that will leave in the next part, which C bounds, not among all that come: it is said to
@@ -365,8 +367,8 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
                                   struct xcp_robust_pass *of, xcp_u32 usual) {
     of->dither = xcp_dither_next(&r->random);
     if (usual || !(h->flags & XCP_CLASSIC)) {
-        if (h->hops < XCP_HOPS_MAX)
-            h->hops++;
+        if (h->wait < r->tcp_wait) /* the longest on the path */
+            h->wait = r->tcp_wait;
         h->flags |= XCP_MARK;
     }
     if (!usual && !of->path.known) { /* nothing is given, nothing taken, nothing booked */

@@ -291,6 +291,17 @@ XCP_PART xcp_robust_look_at_losses(struct xcp_robust_sender *s, struct xcp_robus
     return 0;
 }
 
+/* Whether what is said of TCP's queue may still be true: difference 20. */
+XCP_INLINE void xcp_robust_excuse(struct xcp_robust_sender *s) {
+    if (s->excuses && ++s->excused >= XCP_ROBUST_EXCUSED) {
+        s->doubted = XCP_ROBUST_VANISHED;
+        s->wait = 0;
+    } else if (!s->wait && s->excused) {
+        s->excused--;
+    }
+    s->excuses = 0;
+}
+
 XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     struct xcp_robust_round q;
     xcp_u64 flight, sum, moved;
@@ -317,6 +328,7 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
             xcp_robust_more(xcp_robust_times(flight, s->base_ns, q.mean), XCP_ROBUST_ONE);
         xcp_robust_compete(s, flight);
     }
+    xcp_robust_excuse(s);
     xcp_jumps_round_ends(&s->jumps, q.heavy);
     q.jumps = xcp_jumps_often(&s->jumps);
     q.infl = q.jumps ? 0 : s->least_ns - s->base_ns;

@@ -391,6 +391,14 @@ XCP_INLINE xcp_u64 xcp_robust_target(const struct xcp_robust *r) {
     return r->tcp_right || packets < most ? packets : most;
 }
 
+/* How long what waited throughout the part that has ended takes to leave, where TCP is in the queue:
+ * what headers say of it. Difference 7. */
+XCP_INLINE xcp_u8 xcp_robust_tcp_wait(const struct xcp_robust *r) {
+    const xcp_u64 most = 1ULL << 28; /* bytes */
+    xcp_u64 waited = r->last_min < most ? r->last_min : most;
+    return r->tcp_right ? (xcp_u8)xcp_extended_wait_encode(waited * r->byte_time >> 16) : 0;
+}
+
 /* F: differences 2 to 4 and 7. how: XCP_ROBUST_... */
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
     const struct xcp_robust_sums *m;
@@ -572,6 +580,7 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
         if (over)
             r->seen_since = now;
         xcp_robust_steer(r, &r->now, xcp > here ? xcp - here : 0, &flows);
+        r->tcp_wait = xcp_robust_tcp_wait(r);
     }
     r->start_ns = now;
     r->intervals++;

@@ -111,6 +111,13 @@
  *      rounds of the one before; then losses count from twice as many on as there were. Losses that
  *      are rare look like a queue's to whoever answers each: it is tried after 32 cuts in any case,
  *      and after twice as many each time that it was right.
+ *  20. Where TCP has filled the queue of a router that steers it, answers say how long their
+ *      packets waited there. That queue is the router's, which leaves XCP what is XCP's, so it is
+ *      taken off RTTs. While it is longer than a queue that matters, RTTs that rise suddenly are
+ *      no jumps of the path (13), for such a queue grows by a slow start; and what is lost is lost
+ *      there, to TCP, and does not count. But it is a receiver that says so, so losses in eight
+ *      rounds are enough: for 128 rounds it is not believed then, nor is its clock (17). (One
+ *      round less for each in which it says nothing.)
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -220,6 +227,11 @@ XCP_INLINE xcp_u64 xcp_robust_sender_waited(struct xcp_robust_sender *s, xcp_u64
     return xcp_robust_less(xcp_way_back_waited(&s->way_back, now, stamp_ms, most), most);
 }
 
+/* What an answer says of TCP's queue: difference 20. Before its RTT is taken. */
+XCP_INLINE void xcp_robust_sender_heard(struct xcp_robust_sender *s, const struct xcp_return *h) {
+    s->wait = h->flags & XCP_MARK && !s->doubted ? h->wait & XCP_WAIT_MAX : 0;
+}
+
 /* An acknowledgement of so many segments of new data came, or (of none) a SYN's: rtt_ns is the
  * newest segment's, 0 where that was sent again or anything is under repair; back_ns: what of that
  * the acknowledgement waited for on its way, 0 where nobody knows; sent_ns: when what it answers
@@ -235,6 +247,8 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         s->back += (xcp_u32)(back_ns >> 13) - s->back / 8;
         s->back_last = (xcp_u16)xcp_robust_less(back_ns >> 20, 0xffff);
         rtt_ns -= back_ns;
+        if (s->wait && rtt_ns > s->base_ns)
+            rtt_ns -= xcp_robust_less(rtt_ns - s->base_ns, xcp_extended_wait_decode(s->wait));
     }
     if (segments == 1 && s->base_ns && rtt_ns > s->base_ns)
         rtt_ns =
@@ -254,7 +268,7 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         }
         s->base_ns = rtt_ns;
     }
-    if (segments > 1)
+    if (segments > 1 && !xcp_robust_is_steered(s))
         xcp_jumps_sample(&s->jumps, sent_ns, whole_ns, xcp_robust_matters(s), xcp_robust_gap(s));
     else
         xcp_jumps_shorter(&s->jumps, whole_ns);
@@ -371,9 +385,14 @@ XCP_INLINE void xcp_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 s
  * a timeout may have been lost with the path. */
 XCP_INLINE void xcp_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
     xcp_u32 of_gap = segments < s->gap ? segments : s->gap;
-    s->lost += segments - of_gap;
-    s->missed += segments - of_gap; /* a timeout forgets only this round's */
     s->gap -= (xcp_u16)of_gap;
+    segments -= of_gap;
+    if (xcp_robust_is_steered(s)) {
+        s->excuses |= segments > 0;
+        return;
+    }
+    s->lost += segments;
+    s->missed += segments; /* a timeout forgets only this round's */
 }
 
 /* Of what was acknowledged, the part that is a window's, which is what is in flight without what

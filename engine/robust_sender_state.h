@@ -56,6 +56,9 @@
 #define XCP_ROBUST_STANDS 6
 #define XCP_ROBUST_OTHERS 8
 
+/* Rounds whose losses may be TCP's before nobody believes it: difference 20. */
+#define XCP_ROBUST_EXCUSED 8
+
 /* Rounds after which the first window has been answered: the first answer ends one, what was sent
  * after it the next one. */
 #define XCP_ROBUST_FIRST_ROUNDS 2
@@ -121,15 +124,18 @@ struct xcp_robust_sender {
     xcp_u8 since;
     xcp_u8 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
     xcp_u8 mode;
-    xcp_u8 skip;
-    xcp_u8 over;
+    xcp_u8 skip : 4;
+    xcp_u8 over : 4;
+    xcp_u8 excused; /* rounds whose losses were TCP's: difference 20 */
     xcp_u8 empty;
     xcp_u8 empties;  /* rounds with an empty queue that end COMPETE */
     xcp_u8 vanished; /* quiet rounds until queues are believed again: difference 14 */
     xcp_u8 flat;     /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 outage;   /* what the timer's expiries are taken for until something comes: see above */
     xcp_u8 doubted;  /* rounds until the receiver's clock is believed again: difference 17 */
-    xcp_u8 rounds;   /* that have ended, no more than matter */
+    xcp_u8 rounds : 2;   /* that have ended, no more than matter */
+    xcp_u8 wait : 4;     /* behind TCP that routers steer, as headers have it */
+    xcp_u8 excuses : 1;  /* losses of this round were TCP's */
     xcp_u8 routed : 1; /* routers answer */
     xcp_u8 ever : 1;   /* one did */
     xcp_u8 limited : 1;
@@ -201,6 +207,11 @@ XCP_INLINE void xcp_robust_forget_samples(struct xcp_robust_sender *s) {
 /* The least queue that matters, ns. */
 XCP_INLINE xcp_u64 xcp_robust_matters(const struct xcp_robust_sender *s) {
     return xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10);
+}
+
+/* Whether TCP has filled the queue of a router, which steers it: difference 20. */
+XCP_INLINE xcp_u32 xcp_robust_is_steered(const struct xcp_robust_sender *s) {
+    return xcp_extended_wait_decode(s->wait) > xcp_robust_matters(s);
 }
 
 /* Twice base, but what a receiver may wait for more at the least, ns: difference 16. */

@@ -371,8 +371,6 @@ XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segme
             h->feedback = granted < 0 ? (xcp_u16)(0x8000 - granted) : (xcp_u16)granted;
         else
             upstream = xcp_extended_feedback_decode(h->feedback);
-        if (h->hops < XCP_HOPS_MAX)
-            h->hops++;
         /* difference 15 */
         h->flags = (xcp_u8)((h->flags | XCP_MARK) & ~XCP_KEEPS);
     } else {
@@ -508,8 +506,6 @@ XCP_INLINE void xcp_router_withhold(struct xcp_forward *h) {
         h->feedback = 0;
     if (h->flags & XCP_CLASSIC)
         return;
-    if (h->hops < XCP_HOPS_MAX)
-        h->hops++;
     h->flags |= XCP_MARK;
 }
 

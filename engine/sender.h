@@ -226,7 +226,7 @@ XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt
         h->rtt = xcp_extended_rtt_encode(srtt_ns);
         h->window = xcp_extended_window_encode(window, -32);
     }
-    h->hops = 0;
+    h->wait = 0;
     h->bottleneck_id = 0;
     h->next_bottleneck_id = 0;
     if (s->ids) {

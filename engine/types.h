@@ -103,7 +103,7 @@ struct xcp_forward {
     xcp_u16 window;   /* packets the sender will really send per round trip */
     xcp_u16 feedback; /* the sender's request, lowered by routers */
     xcp_u8 flags;     /* XCP_PRESENT ... */
-    xcp_u8 hops;      /* routers that processed the packet, saturating at XCP_HOPS_MAX */
+    xcp_u8 wait;      /* behind TCP that routers steer: wire_extended.h */
     xcp_u32 bottleneck_id;
     xcp_u32 next_bottleneck_id;
 };
@@ -112,10 +112,10 @@ struct xcp_forward {
 struct xcp_return {
     xcp_u16 feedback; /* sum over the packets acknowledged, divided by the segments it is sent in */
     xcp_u8 flags;
-    xcp_u8 hops;
+    xcp_u8 wait; /* the newest packet's */
     xcp_u32 next_bottleneck_id;
 };
 
-#define XCP_HOPS_MAX 15
+#define XCP_WAIT_MAX 15
 
 #endif

@@ -5,8 +5,11 @@
  *
  *   rtt       5-bit exponent, 11-bit mantissa, 1 ns: m ns if e = 0, else (2048 + m) * 2^(e-1) ns
  *   window    6-bit exponent, 10-bit mantissa, packets: unknown if e = 0, else (1024 + m) *
- *   2^(e-21) feedback  sign, 6-bit exponent, 9-bit mantissa, bytes/s: m * 2^-20 if e = 0,
+ *             2^(e-21)
+ *   feedback  sign, 6-bit exponent, 9-bit mantissa, bytes/s: m * 2^-20 if e = 0,
  *             else (512 + m) * 2^(e-21)
+ *   wait      4 bits: 3-bit exponent, 1-bit mantissa of c - 1, the least ns of a class: none if
+ *             c = 0, else (2 + m) * 2^(e+21)
  */
 #ifndef XCP_WIRE_EXTENDED_H
 #define XCP_WIRE_EXTENDED_H
@@ -116,14 +119,30 @@ XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u32 code) {
     return ((xcp_s32)(code & 0x7fff) ^ -negative) + negative; /* the sign is random: no branch */
 }
 
+/* How long a packet waits, ns, as a code, which says no more than at least how long. */
+XCP_INLINE xcp_u32 xcp_extended_wait_encode(xcp_u64 ns) {
+    xcp_u64 code;
+    xcp_s32 k;
+    if (ns >> 22 == 0)
+        return 0;
+    k = xcp_top_bit(ns);
+    code = 2 * (xcp_u64)(k - 22) + (ns >> (k - 1) & 1) + 1;
+    return code < XCP_WAIT_MAX ? (xcp_u32)code : XCP_WAIT_MAX;
+}
+
+/* The most that a code may mean, which is the least that the next one does. */
+XCP_INLINE xcp_u64 xcp_extended_wait_decode(xcp_u32 code) {
+    return code ? (2ULL + (code & 1)) << (21 + (code >> 1)) : 0;
+}
+
 /* Layout, bytes from the start of the option; 16-bit fields lie on even offsets so that checksums
  * can be mended word by word. */
 #define XCP_EXTENDED_KIND 254    /* RFC 4727, RFC 6994 */
 #define XCP_EXTENDED_EXID 0x5843 /* "XC"; not registered with IANA */
 #define XCP_EXTENDED_AT_EXID 2
-#define XCP_EXTENDED_AT_FLAGS 4 /* flags, then hops */
-/* forward hops in the upper half, returned hops in the lower */
-#define XCP_EXTENDED_AT_HOPS 5
+#define XCP_EXTENDED_AT_FLAGS 4
+/* the forward wait in the upper half, the returned one in the lower */
+#define XCP_EXTENDED_AT_WAIT 5
 #define XCP_EXTENDED_AT_RTT 6
 #define XCP_EXTENDED_AT_WINDOW 8
 #define XCP_EXTENDED_AT_FEEDBACK 10

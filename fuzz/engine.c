@@ -58,7 +58,7 @@ static void forward(struct input *in, struct xcp_forward *h) {
     h->window = (uint16_t)take(in, 2);
     h->feedback = (uint16_t)take(in, 2);
     h->flags = (uint8_t)take(in, 1);
-    h->hops = (uint8_t)take(in, 1);
+    h->wait = (uint8_t)take(in, 1);
     h->bottleneck_id = h->next_bottleneck_id = 0;
 }
 
@@ -213,7 +213,7 @@ static void fuzz_ends(struct input *in) {
         case 2:
             back.feedback = (uint16_t)take(in, 2);
             back.flags = (uint8_t)take(in, 1);
-            back.hops = 0;
+            back.wait = 0;
             back.next_bottleneck_id = 0;
             xcp_sender_feedback(&s, now, &back, srtt, (uint32_t)take(in, 1) & 1,
                                 (uint32_t)take(in, 1));

@@ -512,10 +512,11 @@ unsafe extern "C" {
         late: u32,
         h: *mut ForwardHeader,
     );
-    pub fn xcp_shim_robust_sender_sample_stamped(
+    pub fn xcp_shim_robust_sender_answered(
         s: *mut [u64; ROBUST_SENDER_WORDS],
         now: u64,
         stamp_ms: u32,
+        h: *const ReturnHeader,
         rtt_ns: u64,
         srtt_ns: u64,
         sent_ns: u64,

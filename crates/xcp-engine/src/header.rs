@@ -24,8 +24,8 @@ pub mod flags {
     pub const OPENS: u8 = 0x40;
 }
 
-/// Hop counts saturate here.
-pub const HOPS_MAX: u8 = 15;
+/// The longest wait that a header can say: that code, or longer.
+pub const WAIT_MAX: u8 = 15;
 
 /// Which encoding a connection uses on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,7 +34,7 @@ pub enum WireFormat {
     /// packets, feedback in packets of window.
     Classic,
     /// Ours (docs/wire-format.md): RTT from nanoseconds, windows from 2^-10 packets, feedback in
-    /// bytes/s, a mark, a hop count, ids.
+    /// bytes/s, a mark, how long the packet waits behind TCP, ids.
     #[default]
     Extended,
 }
@@ -73,8 +73,9 @@ pub struct ForwardHeader {
     pub feedback: u16,
     /// Flag bits; see [`flags`].
     pub flags: u8,
-    /// Routers that processed the packet, at most [`HOPS_MAX`].
-    pub hops: u8,
+    /// How long it waits behind TCP in a queue where a router steers TCP, the longest on the path, as
+    /// a code up to [`WAIT_MAX`].
+    pub wait: u8,
     /// The link that limits the flow (iXCP).
     pub bottleneck_id: u32,
     /// The link that will (iXCP).
@@ -90,8 +91,8 @@ pub struct ReturnHeader {
     pub feedback: u16,
     /// Flag bits; see [`flags`].
     pub flags: u8,
-    /// Routers that processed the newest packet, at most [`HOPS_MAX`].
-    pub hops: u8,
+    /// How long the newest packet waited behind TCP, a code up to [`WAIT_MAX`].
+    pub wait: u8,
     /// Id of the link that last lowered the feedback (iXCP); 0 if unknown.
     pub next_bottleneck_id: u32,
 }

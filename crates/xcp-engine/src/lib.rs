@@ -38,7 +38,7 @@ pub use ffi::{
     POLICED_SET_WORDS, POLICER_WORDS, RECEIVER_WORDS, ROBUST_SENDER_WORDS, ROBUST_WORDS,
     ROUTER_WORDS, SENDER_WORDS,
 };
-pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
+pub use header::{ForwardHeader, ReturnHeader, Rounding, WAIT_MAX, WireFormat, flags};
 pub use options::{
     EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options,
     read_classic_forward, read_classic_return, read_extended, write_classic_forward,
@@ -47,7 +47,7 @@ pub use options::{
 pub use policer::{Passage, Policer, PolicerConfig, PolicerState};
 pub use receiver::Receiver;
 pub use robust::{Other, RobustRouter};
-pub use robust_sender::{Bound, RobustSender, RobustSenderState};
+pub use robust_sender::{Answer, Bound, RobustSender, RobustSenderState};
 pub use router::{Router, bottleneck_id};
 pub use sender::{Sendable, Sender, SenderConfig};
 pub use xcp_law::{

@@ -5,6 +5,25 @@ use crate::ffi::{self, ROBUST_SENDER_WORDS};
 use crate::header::{ForwardHeader, ReturnHeader};
 use crate::sender::Sendable;
 
+/// An acknowledgement, as [`RobustSender::sample`] would have it, with what else it says.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    /// When it came.
+    pub now_ns: u64,
+    /// The receiver's time on it, in ms modulo 2^32 (RFC 7323's TSval, as Linux has it).
+    pub stamp_ms: u32,
+    /// Its header.
+    pub returned: &'a ReturnHeader,
+    /// The RTT that it shows.
+    pub rtt_ns: Option<u64>,
+    /// The smoothed one.
+    pub srtt_ns: u64,
+    /// When what it answers was sent.
+    pub sent_ns: u64,
+    /// New segments; none but a SYN: 0.
+    pub segments: u32,
+}
+
 /// What bounds a robust sender besides the routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
@@ -154,28 +173,20 @@ impl RobustSender {
         }
     }
 
-    /// The same, of an acknowledgement that comes now and has the receiver's time on it, in ms
-    /// modulo 2^32 (RFC 7323's TSval, as Linux has it).
+    /// The same, of an acknowledgement with a header and the receiver's time on it.
     #[inline]
-    pub fn sample_stamped(
-        &mut self,
-        now_ns: u64,
-        stamp_ms: u32,
-        rtt_ns: Option<u64>,
-        srtt_ns: u64,
-        sent_ns: u64,
-        segments: u32,
-    ) {
-        // SAFETY: as in `limit`.
+    pub fn answered(&mut self, answer: &Answer) {
+        // SAFETY: as in `write_header`.
         unsafe {
-            ffi::xcp_shim_robust_sender_sample_stamped(
+            ffi::xcp_shim_robust_sender_answered(
                 &mut *self.0,
-                now_ns,
-                stamp_ms,
-                rtt_ns.map_or(0, |rtt| rtt.max(1)),
-                srtt_ns,
-                sent_ns,
-                segments,
+                answer.now_ns,
+                answer.stamp_ms,
+                answer.returned,
+                answer.rtt_ns.map_or(0, |rtt| rtt.max(1)),
+                answer.srtt_ns,
+                answer.sent_ns,
+                answer.segments,
             )
         }
     }

@@ -490,10 +490,11 @@ void xcp_shim_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp
     xcp_robust_sender_header(s, now, limit, late, h);
 }
 
-void xcp_shim_robust_sender_sample_stamped(struct xcp_robust_sender *s, xcp_u64 now,
-                                           xcp_u32 stamp_ms, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
-                                           xcp_u64 sent_ns, xcp_u32 segments) {
+void xcp_shim_robust_sender_answered(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 stamp_ms,
+                                     const struct xcp_return *h, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
+                                     xcp_u64 sent_ns, xcp_u32 segments) {
     xcp_u64 back_ns = xcp_robust_sender_waited(s, now, stamp_ms, rtt_ns);
+    xcp_robust_sender_heard(s, h);
     xcp_robust_sender_sample(s, rtt_ns, back_ns, srtt_ns, sent_ns, segments);
 }
 

@@ -317,12 +317,12 @@ proptest! {
         let (mut sent, mut back, mut last) = (0.0, 0.0, 0.0f64);
         for chunk in values.chunks(per_ack) {
             for v in chunk {
-                let h = ForwardHeader { hops: 3, ..ForwardHeader::encode(format, 1, 1.0, *v) };
+                let h = ForwardHeader { wait: 3, ..ForwardHeader::encode(format, 1, 1.0, *v) };
                 sent += h.feedback_value();
                 r.data(&h);
             }
             let h = r.returned();
-            prop_assert_eq!((h.format(), h.hops), (format, 3));
+            prop_assert_eq!((h.format(), h.wait), (format, 3));
             last = h.feedback_value();
             back += last;
         }

@@ -261,7 +261,7 @@ proptest! {
             now += gap;
             let flags = flags::PRESENT | if classic { flags::CLASSIC } else { 0 } | if id & 4 != 0 { flags::IDS } else { 0 };
             let bottleneck_id = [0, 5, here(), u32::MAX][usize::from(id & 3)];
-            let before = ForwardHeader { rtt, window, feedback, flags, hops: 14, bottleneck_id, next_bottleneck_id: 6 };
+            let before = ForwardHeader { rtt, window, feedback, flags, wait: 14, bottleneck_id, next_bottleneck_id: 6 };
             let mut after = before;
             router.arrival(now, size.into(), &after, queue);
             router.departure(now, size.into(), &mut after, queue);
@@ -269,7 +269,7 @@ proptest! {
             let matching = matches!(preset, Preset::Ixcp | Preset::IxcpR);
             let claimed = matching && after.feedback != before.feedback && id & 4 != 0 && before.rtt_ns().is_some() && before.window_packets().is_some();
             prop_assert_eq!(after.next_bottleneck_id, if claimed { here() } else { 6 });
-            prop_assert_eq!(ForwardHeader { feedback, hops: 14, flags, next_bottleneck_id: 6, ..after }, before);
+            prop_assert_eq!(ForwardHeader { feedback, flags, next_bottleneck_id: 6, ..after }, before);
         }
     }
 

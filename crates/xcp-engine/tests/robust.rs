@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use xcp_engine::exact::{Cubic, log2_q16, roots};
 use xcp_engine::{
-    CapacityKnown, ForwardHeader, Other, Preset, RobustRouter, RouterConfig, WireFormat, flags,
+    CapacityKnown, ForwardHeader, Other, Preset, RobustRouter, RouterConfig, WAIT_MAX, WireFormat,
+    flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -454,6 +455,34 @@ fn tcp_beyond_its_share_takes_nothing_from_xcp() {
     // What TCP has left of its right is XCP's to drain, too: all of that queue, and not half.
     let (half, all) = (taken(C / 2, C / 2, C / 50), taken(C / 4 * 3, C / 4, C / 50));
     assert!(all < 2.0 * half && half < 0.0, "{half} {all}");
+}
+
+/// Difference 7: where TCP is in the queue, headers say how long it takes to pass, no less than what
+/// another router has said. Each code stands for half as much again or a third more than the one
+/// before.
+#[test]
+fn headers_say_how_long_packets_wait_behind_tcp() {
+    let said = |tcp: bool, wait: u64, before: u8| {
+        let mut r = router();
+        let backlog = C * wait / S;
+        for n in 0..2000 {
+            if tcp {
+                let _dropped = !r.other_arrival(n * MS, SIZE, Other::Tcp(n), backlog);
+            }
+            send(&mut r, n * MS, n * MS + 1, C / 4, backlog, 0.0);
+        }
+        let mut h = ForwardHeader { wait: before, ..header(100 * MS, 83.0, 0.0) };
+        r.departure(2 * S, SIZE, &mut h, backlog);
+        h.wait
+    };
+    let codes = [(4, 0), (5, 1), (8, 2), (12, 3), (16, 4), (30, 6), (70, 9), (510, 14), (540, 15)];
+    for (wait, code) in codes {
+        assert_eq!(said(true, wait * MS, 0), code, "{wait} ms");
+    }
+    assert_eq!(said(true, 4 * S, 0), WAIT_MAX);
+    assert_eq!(said(true, 70 * MS, 4), 9);
+    assert_eq!(said(true, 70 * MS, 11), 11, "it is longer elsewhere");
+    assert_eq!(said(false, 70 * MS, 0), 0, "there is no TCP");
 }
 
 proptest! {

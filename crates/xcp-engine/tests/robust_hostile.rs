@@ -26,7 +26,7 @@ fn garbage(state: &mut u64) -> ForwardHeader {
     let r = random(state);
     (h.rtt, h.window, h.feedback) = (r as u16, (r >> 16) as u16, (r >> 32) as u16);
     let r = random(state);
-    h.hops = r as u8;
+    h.wait = r as u8;
     h.flags = (r >> 8) as u8 | flags::PRESENT;
     h.bottleneck_id = if r & 1 << 40 == 0 { 0 } else { (r >> 16) as u32 };
     h.next_bottleneck_id = (r >> 20) as u32;

@@ -35,9 +35,9 @@ fn header() -> impl Strategy<Value = ForwardHeader> {
         0..15u8,
         any::<bool>(),
     );
-    let sensible = sensible.prop_map(|(rtt, window, feedback, hops, mark)| {
+    let sensible = sensible.prop_map(|(rtt, window, feedback, wait, mark)| {
         let h = ForwardHeader::encode(WireFormat::Extended, rtt, window, feedback);
-        ForwardHeader { hops, flags: h.flags | if mark { flags::MARK } else { 0 }, ..h }
+        ForwardHeader { wait, flags: h.flags | if mark { flags::MARK } else { 0 }, ..h }
     });
     let sensible =
         (sensible, prop::option::of(prop::sample::select(vec![0, 77, bottleneck_id(SEED)])))

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use xcp_engine::{
-    EXTENDED_LENGTH_MAX, ExtendedOption, ForwardHeader, HOPS_MAX, ReturnHeader, RobustSender,
-    Rounding, Sendable, WireFormat, find_options, flags, read_classic_forward, read_classic_return,
+    EXTENDED_LENGTH_MAX, ExtendedOption, ForwardHeader, ReturnHeader, RobustSender, Rounding,
+    Sendable, WAIT_MAX, WireFormat, find_options, flags, read_classic_forward, read_classic_return,
     read_extended, write_classic_forward, write_classic_return, write_extended,
 };
 
@@ -117,8 +117,8 @@ fn ends_of_ranges_saturate() {
 }
 
 fn header(ids: bool) -> impl Strategy<Value = ForwardHeader> {
-    (any::<(u16, u16, u16, u32, u32, bool, bool)>(), 0..=HOPS_MAX).prop_map(
-        move |((rtt, window, feedback, a, b, mark, keeps), hops)| ForwardHeader {
+    (any::<(u16, u16, u16, u32, u32, bool, bool)>(), 0..=WAIT_MAX).prop_map(
+        move |((rtt, window, feedback, a, b, mark, keeps), wait)| ForwardHeader {
             rtt,
             window,
             feedback,
@@ -126,7 +126,7 @@ fn header(ids: bool) -> impl Strategy<Value = ForwardHeader> {
                 | if mark { flags::MARK } else { 0 }
                 | if keeps { flags::KEEPS } else { 0 }
                 | if ids { flags::IDS } else { 0 },
-            hops,
+            wait,
             bottleneck_id: if ids { a } else { 0 },
             next_bottleneck_id: if ids { b } else { 0 },
         },
@@ -134,14 +134,14 @@ fn header(ids: bool) -> impl Strategy<Value = ForwardHeader> {
 }
 
 fn returned(ids: bool) -> impl Strategy<Value = ReturnHeader> {
-    (any::<(u16, u32, bool, bool)>(), 0..=HOPS_MAX).prop_map(
-        move |((feedback, id, mark, keeps), hops)| ReturnHeader {
+    (any::<(u16, u32, bool, bool)>(), 0..=WAIT_MAX).prop_map(
+        move |((feedback, id, mark, keeps), wait)| ReturnHeader {
             feedback,
             flags: flags::PRESENT
                 | if mark { flags::MARK } else { 0 }
                 | if keeps { flags::KEEPS } else { 0 }
                 | if ids { flags::IDS } else { 0 },
-            hops,
+            wait,
             next_bottleneck_id: if ids { id } else { 0 },
         },
     )
@@ -346,11 +346,11 @@ fn examples() -> Vec<(&'static str, ExtendedOption)> {
     let forward = ForwardHeader::encode(EXTENDED, 500_000_000, 104.0, f64::INFINITY);
     let mut passed = ForwardHeader {
         feedback: EXTENDED.encode_feedback(-312.5, Rounding::Nearest),
-        hops: 1,
+        wait: 1,
         ..forward
     };
     passed.flags |= flags::MARK;
-    let returned = ReturnHeader { hops: 1, ..ReturnHeader::encode(EXTENDED, -312.5, true) };
+    let returned = ReturnHeader { wait: 1, ..ReturnHeader::encode(EXTENDED, -312.5, true) };
     let with_ids = ForwardHeader {
         bottleneck_id: 0x0102_0304,
         next_bottleneck_id: 0x0506_0708,

@@ -360,6 +360,9 @@ pub struct Lies {
     /// Whether the time on its receiver's acknowledgements hides queues on the way there: they seem
     /// to have been sent as soon as if there were none, and to have waited on the way back.
     pub hides: bool,
+    /// Whether its receiver's acknowledgements say that all data wait for long behind TCP, in a
+    /// queue where a router steers it.
+    pub blames: bool,
     /// Whether each datagram is one of a flow of its own, as where addresses are forged.
     pub forged: bool,
 }

@@ -8,8 +8,18 @@ use xcp_model::{Claim, Congestion, Lies, Tcp, Traffic, WireFormat, XcpSender};
 /// What datagrams may say.
 const OF_DATAGRAMS: &[&str] = &["rtt", "window", "asks", "link", "forged"];
 /// What connections may.
-const OF_CONNECTIONS: &[&str] =
-    &["rtt", "window", "asks", "link", "cwnd", "increases", "decreases", "returns", "hides"];
+const OF_CONNECTIONS: &[&str] = &[
+    "rtt",
+    "window",
+    "asks",
+    "link",
+    "cwnd",
+    "increases",
+    "decreases",
+    "returns",
+    "hides",
+    "blames",
+];
 
 /// How a flow lies, `None` where it has no `lies` or an empty one; `kernel`: it is to run on one.
 pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option<Lies> {
@@ -35,6 +45,7 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
         decreases: fields.factor("decreases").unwrap_or(1.0),
         returns_bps: fields.rate("returns"),
         hides: fields.bool("hides").unwrap_or(false),
+        blames: fields.bool("blames").unwrap_or(false),
         forged: fields.bool("forged").unwrap_or(false),
     };
     match traffic {
@@ -53,12 +64,17 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
                     "write congestion = \"xcp\", or take `cwnd` out",
                 );
             }
-            if *xcp_sender != XcpSender::Robust && fields.item("hides").is_some() {
-                fields.faults.add(
-                    fields.span_of("hides"),
-                    "only a robust sender looks at the time on acknowledgements",
-                    "write congestion = \"xcp-robust\", or take `hides` out",
-                );
+            for (key, what) in [
+                ("hides", "the time on acknowledgements"),
+                ("blames", "what acknowledgements say of TCP's queue"),
+            ] {
+                if *xcp_sender != XcpSender::Robust && fields.item(key).is_some() {
+                    fields.faults.add(
+                        fields.span_of(key),
+                        format!("only a robust sender looks at {what}"),
+                        format!("write congestion = \"xcp-robust\", or take `{key}` out"),
+                    );
+                }
             }
         }
         Traffic::Tcp(Tcp { congestion: Congestion::Xcp, .. }) => {

@@ -113,7 +113,7 @@ impl Receiving {
             Traffic::Tcp(tcp) => {
                 let receiver = Receiver::new(&ReceiverConfig::new(index as u32, tcp, size));
                 match &spec.group.lies {
-                    Some(lies) if lies.returns_bps.is_some() || lies.hides => {
+                    Some(lies) if lies.returns_bps.is_some() || lies.hides || lies.blames => {
                         Sink::Liar(Box::new(LyingReceiver::new(receiver, lies)))
                     }
                     _ => Sink::Tcp(receiver),

@@ -11,11 +11,12 @@
 //!    (`tcp/congestion/xcp.rs`); no loss or timeout lowers it.
 //! 4. A receiver that forges writes the same feedback into every acknowledgement, with a router's
 //!    mark: the sender is honest and believes it. So it does where the time on acknowledgements is
-//!    made up: one that hides queues says that each left as soon after the data had as ever.
+//!    made up: one that hides queues says that each left as soon after the data had as ever; and where
+//!    TCP is to blame for all that waits.
 //! 5. A source that floods sends datagrams (`datagrams.rs`) with a header that never changes and
 //!    asks for all it can.
 
-use xcp_engine::{ForwardHeader, ReturnHeader, Rounding, WireFormat, flags};
+use xcp_engine::{ForwardHeader, ReturnHeader, Rounding, WAIT_MAX, WireFormat, flags};
 use xcp_model::units::Nanos;
 use xcp_model::{Claim, Lies};
 
@@ -164,6 +165,8 @@ struct Hand<'a, O> {
     feedback: Option<u16>,
     /// How long data seem to have been on their way, where that is one.
     there: Option<Nanos>,
+    /// Whether TCP is to blame for that.
+    blames: bool,
     out: &'a mut O,
 }
 
@@ -173,7 +176,10 @@ impl<O: Outbox> Outbox for Hand<'_, O> {
             if let Some(feedback) = self.feedback {
                 returned.feedback = feedback;
                 returned.flags |= flags::MARK;
-                returned.hops = returned.hops.max(1);
+            }
+            if self.blames {
+                returned.flags |= flags::MARK;
+                returned.wait = WAIT_MAX;
             }
             if let Some(there) = self.there {
                 *stamp_ms = ((packet.timestamp + there) / 1_000_000) as u32;
@@ -187,13 +193,15 @@ impl<O: Outbox> Outbox for Hand<'_, O> {
     }
 }
 
-/// A receiver that returns what no router said, or hides how long data were on their way. What its
+/// A receiver that returns what no router said, hides how long data were on their way, or blames TCP
+/// for it. What its
 /// functions return is as [`Receiver::next_timer`] has it.
 #[derive(Debug)]
 pub struct LyingReceiver {
     honest: Receiver,
     feedback: Option<u16>,
     hides: bool,
+    blames: bool,
     /// The least time that anything took.
     least: Nanos,
 }
@@ -204,7 +212,7 @@ impl LyingReceiver {
     pub fn new(honest: Receiver, lies: &Lies) -> Self {
         let encode = |bps| FORMAT.encode_feedback(bps as f64 / 8.0, Rounding::Nearest);
         let feedback = lies.returns_bps.map(encode);
-        Self { honest, feedback, hides: lies.hides, least: Nanos::MAX }
+        Self { honest, feedback, hides: lies.hides, blames: lies.blames, least: Nanos::MAX }
     }
 
     /// The receiver that it makes use of.
@@ -216,21 +224,21 @@ impl LyingReceiver {
     /// As [`Receiver::on_packet`].
     pub fn on_packet(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) -> Nanos {
         self.least = self.least.min(now.saturating_sub(packet.timestamp));
-        let Self { honest, feedback, hides, least } = self;
-        honest.on_packet(
-            now,
-            packet,
-            &mut Hand { feedback: *feedback, there: hides.then_some(*least), out },
-        );
+        let (honest, mut hand) = self.hand(out);
+        honest.on_packet(now, packet, &mut hand);
         self.honest.next_timer()
     }
 
     /// As [`Receiver::on_timer`].
     pub fn on_timer(&mut self, now: Nanos, out: &mut impl Outbox) -> Nanos {
-        let Self { honest, feedback, hides, least } = self;
-        honest
-            .on_timer(now, &mut Hand { feedback: *feedback, there: hides.then_some(*least), out });
+        let (honest, mut hand) = self.hand(out);
+        honest.on_timer(now, &mut hand);
         self.honest.next_timer()
+    }
+
+    fn hand<'a, O: Outbox>(&'a mut self, out: &'a mut O) -> (&'a mut Receiver, Hand<'a, O>) {
+        let Self { honest, feedback, hides, blames, least } = self;
+        (honest, Hand { feedback: *feedback, there: hides.then_some(*least), blames: *blames, out })
     }
 }
 

@@ -635,6 +635,26 @@ pub const CONSTANTS: &[Mutant] = &[
         &[part(ANOTHER, "off > r->capacity >> 1")],
     ),
     one(
+        "excused-half",
+        "losses behind TCP excused in four rounds, not eight",
+        &[bound("++s->excused >= XCP_ROBUST_EXCUSED", "++s->excused >= 4")],
+    ),
+    one(
+        "excused-double",
+        "in sixteen, not eight",
+        &[bound("++s->excused >= XCP_ROBUST_EXCUSED", "++s->excused >= 16")],
+    ),
+    one(
+        "behind-tcp-half",
+        "half of what is said to be waited behind TCP taken off RTTs",
+        &[sender("xcp_extended_wait_decode(s->wait)", "xcp_extended_wait_decode(s->wait) / 2")],
+    ),
+    one(
+        "behind-tcp-double",
+        "twice as much",
+        &[sender("xcp_extended_wait_decode(s->wait)", "2 * xcp_extended_wait_decode(s->wait)")],
+    ),
+    one(
         "vanished-evidence-half",
         "six rounds are evidence where a queue has vanished, not twelve",
         &[bound(ROUNDS, "s->vanished ? 6 : XCP_ROBUST_EVIDENCE")],

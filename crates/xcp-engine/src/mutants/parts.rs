@@ -155,6 +155,19 @@ pub const PARTS: &[Mutant] = &[
         &[part("drain += tcp > beyond ? tcp - beyond : 0;", "(void)beyond;")],
     ),
     one(
+        "without-waits",
+        "senders are not told how long packets wait behind TCP",
+        &[router("h->wait < r->tcp_wait", "0")],
+    ),
+    one(
+        "waits-without-tcp",
+        "they are told how long packets wait, whether or not that is TCP's doing",
+        &[part(
+            "r->tcp_right ? (xcp_u8)xcp_extended_wait_encode(waited * r->byte_time >> 16) : 0",
+            "(xcp_u8)xcp_extended_wait_encode(waited * r->byte_time >> 16)",
+        )],
+    ),
+    one(
         "dropped-counts",
         "what is dropped of TCP counts as input",
         &[router(
@@ -401,9 +414,29 @@ pub const PARTS: &[Mutant] = &[
         )],
     ),
     one(
+        "waits-in-rtts",
+        "what is waited for behind TCP stays in RTTs",
+        &[sender("s->wait && rtt_ns > s->base_ns", "0")],
+    ),
+    one(
+        "losses-behind-tcp",
+        "what is lost there counts",
+        &[sender("(xcp_robust_is_steered(s))", "(0)")],
+    ),
+    one(
+        "jumps-behind-tcp",
+        "RTTs that rise there may be jumps of the path",
+        &[sender("!xcp_robust_is_steered(s)", "1")],
+    ),
+    one(
+        "without-finding-out",
+        "whoever says so is believed whatever is lost",
+        &[bound("++s->excused >= XCP_ROBUST_EXCUSED", "0")],
+    ),
+    one(
         "without-the-way-back",
         "what acknowledgements wait for is taken for a queue",
-        &[sender("s->doubted", "1")],
+        &[sender("(s->doubted)", "(1)")],
     ),
     one(
         "without-telling-the-way-back",

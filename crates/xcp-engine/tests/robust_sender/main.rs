@@ -7,10 +7,11 @@ mod jumps;
 mod losses;
 mod queues;
 mod rate;
+mod steered;
 mod unseen;
 mod way_back;
 
-use xcp_engine::{ReturnHeader, RobustSender, WireFormat, flags};
+use xcp_engine::{Answer, ReturnHeader, RobustSender, WireFormat, flags};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -20,6 +21,19 @@ const SIZE: u32 = 1500;
 fn answer(feedback: f64) -> ReturnHeader {
     let h = ReturnHeader::encode(WireFormat::Extended, feedback, true);
     ReturnHeader { flags: h.flags | flags::KEEPS, ..h }
+}
+
+/// The RTT of an acknowledgement of two segments with the receiver's time on it.
+fn stamped(sender: &mut RobustSender, now: u64, stamp_ms: u32, rtt: u64, srtt: u64, sent: u64) {
+    sender.answered(&Answer {
+        now_ns: now,
+        stamp_ms,
+        returned: &answer(0.0),
+        rtt_ns: Some(rtt),
+        srtt_ns: srtt,
+        sent_ns: sent,
+        segments: 2,
+    });
 }
 
 /// A round trip of a sender with `segments` packets in flight, answered at this RTT.

@@ -2,7 +2,7 @@
 
 use xcp_engine::{Bound, ForwardHeader, ReturnHeader, RobustSender, Sendable, flags};
 
-use crate::{MS, S, SIZE, answer};
+use crate::{MS, S, SIZE, answer, stamped};
 
 /// A path of 100 ms, without a router or behind one.
 struct Path {
@@ -339,7 +339,7 @@ fn a_clock_without_a_router_hides_one_loss() {
             for n in 0..40 {
                 path.sender.lost(if n == 20 { lost } else { 0 });
                 let stamp = ((path.now - 100 * MS) / MS) as u32;
-                path.sender.sample_stamped(path.now, stamp, Some(rtt), rtt, sent, 2);
+                stamped(&mut path.sender, path.now, stamp, rtt, rtt, sent);
                 path.sender.feedback(path.now, &path.answer, true, sent, 1);
                 path.sender.acked(path.now, 1, true, sent);
                 path.now += 1;
@@ -350,7 +350,7 @@ fn a_clock_without_a_router_hides_one_loss() {
         h.rtt_ns().expect("known") / MS
     };
     let first = path.now;
-    path.sender.sample_stamped(first, (first / MS) as u32, Some(100 * MS), 100 * MS, 0, 2);
+    stamped(&mut path.sender, first, (first / MS) as u32, 100 * MS, 100 * MS, 0);
     let (waits, doubted) = (told(&mut path, 0), told(&mut path, 1));
     assert!((190..=202).contains(&waits), "{waits} ms");
     assert!((99..=110).contains(&doubted), "{doubted} ms");

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use xcp_engine::{Bound, ForwardHeader, ReturnHeader, RobustSender, Sendable, flags};
 
-use crate::{MS, S, SIZE, answer};
+use crate::{MS, S, SIZE, answer, stamped};
 
 /// The receiver's clock when ours says nothing. It wraps after a second and a half.
 const AHEAD_MS: u64 = (1 << 32) - 1500;
@@ -30,7 +30,7 @@ impl Path {
         for _ in 0..segments {
             self.srtt = if self.srtt == 0 { rtt } else { self.srtt - self.srtt / 8 + rtt / 8 };
             let stamp = (self.clock)(self.now - back) as u32;
-            self.sender.sample_stamped(self.now, stamp, Some(rtt), self.srtt, sent, 2);
+            stamped(&mut self.sender, self.now, stamp, rtt, self.srtt, sent);
             self.sender.feedback(self.now, &answer(feedback), true, sent, 1);
             self.sender.acked(self.now, 1, true, sent);
             self.now += 1;
@@ -145,7 +145,7 @@ fn a_clock_counts_where_no_router_answers() {
         path.now += rtt;
         for _ in 0..40 {
             let stamp = (path.clock)(path.now - 80 * MS) as u32;
-            path.sender.sample_stamped(path.now, stamp, Some(rtt), rtt, sent, 2);
+            stamped(&mut path.sender, path.now, stamp, rtt, rtt, sent);
             path.sender.feedback(path.now, &unmarked, true, sent, 1);
             path.sender.acked(path.now, 1, true, sent);
             path.now += 1;
@@ -221,7 +221,7 @@ proptest! {
             for _ in 0..8 {
                 srtt = if srtt == 0 { rtt } else { srtt - srtt / 8 + rtt / 8 };
                 let stamp = ahead.wrapping_add(((now - back * MS) / 1000) as u32);
-                path.sender.sample_stamped(now, stamp, Some(rtt), srtt, sent, 2);
+                stamped(&mut path.sender, now, stamp, rtt, srtt, sent);
                 without.sample(Some(rtt), srtt, sent, 2);
                 for sender in [&mut path.sender, &mut without] {
                     sender.feedback(now, &answer(100.0), true, sent, 1);

@@ -77,7 +77,7 @@ pub fn robust_law() -> impl Strategy<Value = RouterConfig> {
 
 fn option() -> impl Strategy<Value = Vec<u8>> {
     let extended = (any::<u8>(), any::<u8>(), prop::collection::vec(any::<u8>(), 20), 0..8u8)
-        .prop_map(|(flags, hops, words, lie)| {
+        .prop_map(|(flags, wait, words, lie)| {
             let flags = if lie == 0 { flags } else { flags & 0x3f | 0x40 };
             let (f, r, i) = (
                 usize::from(flags >> 5 & 1),
@@ -85,7 +85,7 @@ fn option() -> impl Strategy<Value = Vec<u8>> {
                 usize::from(flags >> 3 & 1),
             );
             let length = 6 + 6 * f + 2 * r + i * (8 * f + 4 * r);
-            let mut option = vec![254, length as u8, 0x58, 0x43, flags, hops];
+            let mut option = vec![254, length as u8, 0x58, 0x43, flags, wait];
             option.extend(&words[..length - 6]);
             if lie == 1 {
                 option[1] ^= 4;

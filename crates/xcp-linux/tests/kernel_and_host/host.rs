@@ -327,7 +327,7 @@ impl Host {
         if format == WireFormat::Extended {
             let keeps = u8::from(header.flags & flags::KEEPS != 0);
             frame[at + 4] = (frame[at + 4] | 0x04) & 0xfe | keeps;
-            frame[at + 5] = header.hops << 4 | frame[at + 5] & 15;
+            frame[at + 5] = header.wait << 4 | frame[at + 5] & 15;
             frame[at + 8..at + 10].copy_from_slice(&header.window.to_be_bytes());
             frame[at + 10..at + 12].copy_from_slice(&header.feedback.to_be_bytes());
             if header.flags & flags::IDS != 0 {

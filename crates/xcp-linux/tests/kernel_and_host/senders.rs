@@ -4,7 +4,9 @@
 use std::cell::{Cell, RefCell};
 
 use proptest::prelude::*;
-use xcp_engine::{Bound, ForwardHeader, ReturnHeader, RobustSender, Sendable, flags};
+use xcp_engine::{
+    Answer, Bound, ForwardHeader, ReturnHeader, RobustSender, Sendable, WAIT_MAX, flags,
+};
 use xcp_linux::rehearsal::{SenderEvent, SenderRehearsal, SenderStep};
 
 use super::{MS, runner};
@@ -17,8 +19,8 @@ const CLOCK_MS: u64 = (1 << 32) - 2000;
 enum Event {
     /// An acknowledgement: this long after the last, over a path with this much more delay than
     /// its own, some of it on the way back, by a clock that has milliseconds; segments, how many
-    /// were skipped and lost, feedback, whether a router answered, whether the window was what
-    /// limited.
+    /// were skipped and lost, feedback, whether a router answered and for how long it says that
+    /// packets wait behind TCP, whether the window was what limited.
     Ack {
         after: u64,
         queue: u64,
@@ -28,6 +30,7 @@ enum Event {
         lost: u32,
         feedback: u16,
         mark: bool,
+        wait: u8,
         limited: bool,
     },
     Timeout {
@@ -43,8 +46,11 @@ enum Event {
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let jumps = prop::option::weighted(0.5, 10usize..30);
     let back = prop_oneof![3 => Just(0), 1 => 0u64..80 * MS];
-    let stretch = (0u64..80 * MS, back, any::<bool>(), 0u32..4, 0u16..0x5000, 0u16..4, jumps);
+    let wait = prop_oneof![3 => Just(0), 1 => 0u8..=WAIT_MAX];
+    let mark = (any::<bool>(), wait);
+    let stretch = (0u64..80 * MS, back, mark, 0u32..4, 0u16..0x5000, 0u16..4, jumps);
     let stretch = stretch.prop_flat_map(|(queue, back, mark, lost, feedback, sign, jumps)| {
+        let (mark, wait) = mark;
         let ack = (1u64..12 * MS, 0u64..MS, 0u32..40, prop::bool::weighted(0.9)).prop_map(
             move |(after, jitter, segments, limited)| Event::Ack {
                 after,
@@ -55,6 +61,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
                 lost: if segments.is_multiple_of(8) { lost } else { 0 },
                 feedback: if sign == 0 { feedback | 0x8000 } else { feedback },
                 mark,
+                wait,
                 limited,
             },
         );
@@ -159,7 +166,18 @@ fn alike(
                 step = SenderStep { segments: packets, what: SenderEvent::Lent, ..step };
                 host.lent(step.now_ns, packets);
             }
-            Event::Ack { after, queue, back, segments, skipped, lost, feedback, mark, limited } => {
+            Event::Ack {
+                after,
+                queue,
+                back,
+                segments,
+                skipped,
+                lost,
+                feedback,
+                mark,
+                wait,
+                limited,
+            } => {
                 let now_ns = step.now_ns + after;
                 let rtt_ns = path + queue + back;
                 let stamp_ms = (CLOCK_MS + (now_ns - back) / MS) as u32;
@@ -183,11 +201,18 @@ fn alike(
                     limited,
                     sendable: if limited { u32::MAX } else { segments },
                     stamp_ms,
-                    returned: ReturnHeader { feedback, flags, ..ReturnHeader::default() },
+                    returned: ReturnHeader { feedback, flags, wait, ..ReturnHeader::default() },
                     late: step.late,
                 };
-                let rtt = Some(rtt_ns);
-                host.sample_stamped(now_ns, stamp_ms, rtt, srtt_ns, sent_ns, step.segments);
+                host.answered(&Answer {
+                    now_ns,
+                    stamp_ms,
+                    returned: &step.returned,
+                    rtt_ns: Some(rtt_ns),
+                    srtt_ns,
+                    sent_ns,
+                    segments: step.segments,
+                });
                 host.feedback(now_ns, &step.returned, limited, sent_ns, step.segments);
                 host.skipped(step.skipped, step.missing);
                 host.lost(lost);

@@ -344,6 +344,14 @@ pub(crate) static LIES: Spec = Spec {
              to have waited on the way back. Only `xcp-robust` looks at it.",
         ),
         key(
+            "blames",
+            Kind::Bool,
+            "the truth",
+            "true",
+            "Whether acknowledgements say that all data wait for long behind TCP, where a router \
+             steers TCP. Only `xcp-robust` looks at it.",
+        ),
+        key(
             "forged",
             Kind::Bool,
             "`false`",

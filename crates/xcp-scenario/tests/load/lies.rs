@@ -26,6 +26,7 @@ fn lies_of_every_kind() {
         decreases: 1.0,
         returns_bps: None,
         hides: false,
+        blames: false,
         forged: false,
     };
     for honest in ["", "lies = {}"] {
@@ -47,8 +48,8 @@ fn lies_of_every_kind() {
     ] {
         assert_eq!(xcp(written), meant, "{written}");
     }
-    let robust = lies("{ hides = true }", "congestion = \"xcp-robust\"");
-    assert_eq!(robust, Lies { hides: true, ..honest });
+    let robust = lies("{ hides = true, blames = true }", "congestion = \"xcp-robust\"");
+    assert_eq!(robust, Lies { hides: true, blames: true, ..honest });
     let flood =
         lies("{ rtt = \"65s\", window = \"1p\", forged = true }", "udp = { rate = \"5280bit\" }");
     assert_eq!(

@@ -78,7 +78,7 @@ mod tests {
     use xcp_engine::WireFormat;
 
     const NONE: ReturnHeader =
-        ReturnHeader { feedback: 0, flags: 0, hops: 0, next_bottleneck_id: 0 };
+        ReturnHeader { feedback: 0, flags: 0, wait: 0, next_bottleneck_id: 0 };
 
     #[test]
     fn a_buffer_that_stays_needs_nothing() {

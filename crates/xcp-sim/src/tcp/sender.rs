@@ -211,7 +211,7 @@ impl Sender {
         self.rtt.sample(sample);
         if let Congestion::Robust(robust) = &mut self.congestion {
             let open = self.recovery.is_open();
-            robust.sample(now, packet, ack.stamp_ms, self.rtt.srtt(), open);
+            robust.sample(now, packet, ack, self.rtt.srtt(), open);
         }
         self.counts.rtt_sample(sample);
     }

@@ -13,7 +13,7 @@ use crate::packet::{Ack, Packet};
 use crate::tcp::SenderConfig;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use xcp_engine::{ForwardHeader, ReturnHeader, RobustSender, Sendable};
+use xcp_engine::{Answer, ForwardHeader, ReturnHeader, RobustSender, Sendable};
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// The engine's sender.
@@ -111,9 +111,9 @@ impl RobustWindow {
         }
     }
 
-    /// `packet`, an acknowledgement sent at `stamp_ms` by the receiver's clock, covers segments that
-    /// none has covered before; `open`: nothing is under repair.
-    pub fn sample(&mut self, now: Nanos, packet: &Packet, stamp_ms: u32, srtt: Nanos, open: bool) {
+    /// `ack`, in `packet`, covers segments that none has covered before; `open`: nothing is under
+    /// repair.
+    pub fn sample(&mut self, now: Nanos, packet: &Packet, ack: &Ack, srtt: Nanos, open: bool) {
         let (upto, sent) = (packet.seq, packet.timestamp);
         let (mut newest, segments) = (0, upto.saturating_sub(self.first));
         while self.first < upto {
@@ -124,15 +124,30 @@ impl RobustWindow {
         // While there are holes, what is acknowledged now may have arrived long ago; the echo is
         // that of the segment which has just filled one.
         let answered = if open && newest > 0 { newest } else { sent };
-        let rtt = Some(now.saturating_sub(answered));
-        self.engine().sample_stamped(now, stamp_ms, rtt, srtt, sent, segments as u32);
+        self.engine().answered(&Answer {
+            now_ns: now,
+            stamp_ms: ack.stamp_ms,
+            returned: &ack.returned,
+            rtt_ns: Some(now.saturating_sub(answered)),
+            srtt_ns: srtt,
+            sent_ns: sent,
+            segments: segments as u32,
+        });
     }
 
     /// `packet` answers the SYN.
     pub fn syn_answered(&mut self, now: Nanos, packet: &Packet, ack: &Ack) {
         let sent = packet.timestamp;
         let rtt = now.saturating_sub(sent);
-        self.engine().sample_stamped(now, ack.stamp_ms, Some(rtt), rtt, sent, 0);
+        self.engine().answered(&Answer {
+            now_ns: now,
+            stamp_ms: ack.stamp_ms,
+            returned: &ack.returned,
+            rtt_ns: Some(rtt),
+            srtt_ns: rtt,
+            sent_ns: sent,
+            segments: 0,
+        });
         self.engine().opened(now, &ack.returned, sent);
     }
 

@@ -1,0 +1,124 @@
+//! Difference 20: a queue that TCP has filled, and that its router says it steers.
+
+use super::*;
+use xcp_engine::Bound;
+
+/// A code for 67 to 101 ms, and one for 4 to 6: docs/wire-format.md.
+const LONG: u8 = 9;
+const SHORT: u8 = 1;
+
+/// A sender with twenty packets in flight that has seen an RTT of 80 ms for three rounds.
+fn settled() -> (RobustSender, u64) {
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let mut now = S;
+    for _ in 0..3 {
+        behind(&mut sender, &mut now, 80 * MS, 0, 0);
+    }
+    (sender, now)
+}
+
+/// A round trip whose answers say that they waited behind TCP, and in which so many segments are
+/// found lost.
+fn behind(sender: &mut RobustSender, now: &mut u64, rtt: u64, wait: u8, lost: u32) {
+    answered(sender, now, rtt, ReturnHeader { wait, ..answer(0.0) }, lost);
+}
+
+fn answered(sender: &mut RobustSender, now: &mut u64, rtt: u64, returned: ReturnHeader, lost: u32) {
+    let sent = *now;
+    *now += rtt;
+    for n in 0..18 {
+        sender.answered(&Answer {
+            now_ns: *now,
+            stamp_ms: ((*now - 40 * MS) / MS) as u32,
+            returned: &returned,
+            rtt_ns: Some(rtt),
+            srtt_ns: rtt,
+            sent_ns: sent,
+            segments: 2,
+        });
+        sender.feedback(*now, &returned, true, sent, 1);
+        if n == 0 {
+            sender.lost(lost);
+        }
+        sender.acked(*now, 1, true, sent);
+        *now += 1;
+    }
+}
+
+/// What the rounds say is taken off their RTTs, and what is beyond that is a queue.
+#[test]
+fn what_waits_behind_tcp_is_no_foreign_queue() {
+    let after = |rtt: u64, returned: ReturnHeader| {
+        let (mut sender, mut now) = settled();
+        for _ in 0..6 {
+            answered(&mut sender, &mut now, rtt, returned, 0);
+        }
+        assert_eq!(sender.state().base_ns, 80 * MS);
+        sender.state().bound
+    };
+    let said = |wait: u8| ReturnHeader { wait, ..answer(0.0) };
+    assert_eq!(after(170 * MS, said(0)), Bound::Delay, "nobody says so");
+    assert_eq!(after(170 * MS, said(LONG)), Bound::Free);
+    assert_eq!(after(200 * MS, said(LONG)), Bound::Delay, "more than that");
+    assert_eq!(after(170 * MS, said(SHORT)), Bound::Delay, "less");
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..said(LONG) };
+    assert_ne!(after(170 * MS, unmarked), Bound::Free, "no router has said it");
+}
+
+/// What is lost there is TCP's doing, be it in one round or in several; a short queue loses nothing.
+#[test]
+fn what_is_lost_behind_tcp_does_not_count() {
+    let after = |wait: u8, rounds: u32| {
+        let (mut sender, mut now) = settled();
+        for _ in 0..rounds {
+            behind(&mut sender, &mut now, 160 * MS, wait, 9);
+        }
+        behind(&mut sender, &mut now, 80 * MS, 0, 0);
+        sender.state().bound
+    };
+    assert_eq!(after(LONG, 1), Bound::Free);
+    assert_eq!(after(LONG, 7), Bound::Free);
+    assert_ne!(after(SHORT, 2), Bound::Free);
+    assert_ne!(after(0, 2), Bound::Free);
+}
+
+/// Rounds that say so and lose something, one after the other or not, are enough in the end. Then
+/// nothing of it is believed for long, and then again.
+#[test]
+fn a_receiver_that_blames_tcp_is_found_out() {
+    let (mut sender, mut now) = settled();
+    for n in 0..7 {
+        behind(&mut sender, &mut now, 160 * MS, LONG, 1);
+        behind(&mut sender, &mut now, 160 * MS, LONG, 0);
+        assert_eq!(sender.state().bound, Bound::Free, "{n}");
+    }
+    let mut honest = sender.clone();
+    for _ in 0..4 {
+        behind(&mut sender, &mut now, 160 * MS, LONG, 1);
+    }
+    assert_eq!(sender.state().bound, Bound::Delay);
+    // Whoever says nothing of it for a while is believed as before.
+    for _ in 0..7 {
+        behind(&mut honest, &mut now, 80 * MS, 0, 0);
+    }
+    for _ in 0..7 {
+        behind(&mut honest, &mut now, 160 * MS, LONG, 1);
+    }
+    assert_eq!(honest.state().bound, Bound::Free);
+}
+
+/// A queue that a slow start fills grows as suddenly as a path that becomes longer.
+#[test]
+fn what_tcp_fills_is_no_jump_of_the_path() {
+    let after = |wait: u8| {
+        let (mut sender, mut now) = settled();
+        for n in 0..40 {
+            let longer = n % 10 > 5;
+            let (rtt, wait) = if longer { (150 * MS, wait) } else { (80 * MS, 0) };
+            behind(&mut sender, &mut now, rtt, wait, 0);
+        }
+        sender.state().jumps
+    };
+    assert!(after(0));
+    assert!(!after(LONG));
+}
