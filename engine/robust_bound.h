@@ -293,11 +293,13 @@ XCP_PART xcp_robust_look_at_losses(struct xcp_robust_sender *s, struct xcp_robus
 
 /* Whether what is said of TCP's queue may still be true: difference 20. */
 XCP_INLINE void xcp_robust_excuse(struct xcp_robust_sender *s) {
-    if (s->excuses && ++s->excused >= XCP_ROBUST_EXCUSED) {
+    if (!s->excuses) {
+        s->excused -= s->excused && !s->wait && !s->doubted;
+    } else if (s->excused + 1 < XCP_ROBUST_EXCUSED) {
+        s->excused++;
+    } else {
         s->doubted = XCP_ROBUST_VANISHED;
         s->wait = 0;
-    } else if (!s->wait && s->excused) {
-        s->excused--;
     }
     s->excuses = 0;
 }

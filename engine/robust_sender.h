@@ -116,8 +116,8 @@
  *      taken off RTTs. While it is longer than a queue that matters, RTTs that rise suddenly are
  *      no jumps of the path (13), for such a queue grows by a slow start; and what is lost is lost
  *      there, to TCP, and does not count. But it is a receiver that says so, so losses in eight
- *      rounds are enough: for 128 rounds it is not believed then, nor is its clock (17). (One
- *      round less for each in which it says nothing.)
+ *      rounds are enough: for 128 rounds it is not believed then, nor is its clock (17), and a
+ *      single one is enough the next time. (One round less for each in which it says nothing.)
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.

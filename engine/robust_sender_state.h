@@ -126,18 +126,18 @@ struct xcp_robust_sender {
     xcp_u8 mode;
     xcp_u8 skip : 4;
     xcp_u8 over : 4;
-    xcp_u8 excused; /* rounds whose losses were TCP's: difference 20 */
+    xcp_u8 excused; /* rounds whose losses are held to be TCP's: difference 20 */
     xcp_u8 empty;
     xcp_u8 empties;  /* rounds with an empty queue that end COMPETE */
     xcp_u8 vanished; /* quiet rounds until queues are believed again: difference 14 */
     xcp_u8 flat;     /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 outage;   /* what the timer's expiries are taken for until something comes: see above */
     xcp_u8 doubted;  /* rounds until the receiver's clock is believed again: difference 17 */
-    xcp_u8 rounds : 2;   /* that have ended, no more than matter */
-    xcp_u8 wait : 4;     /* behind TCP that routers steer, as headers have it */
-    xcp_u8 excuses : 1;  /* losses of this round were TCP's */
-    xcp_u8 routed : 1; /* routers answer */
-    xcp_u8 ever : 1;   /* one did */
+    xcp_u8 rounds : 2;  /* that have ended, no more than matter */
+    xcp_u8 wait : 4;    /* behind TCP that routers steer, as headers have it */
+    xcp_u8 excuses : 1; /* losses of this round were TCP's */
+    xcp_u8 routed : 1;  /* routers answer */
+    xcp_u8 ever : 1;    /* one did */
     xcp_u8 limited : 1;
     xcp_u8 slow_start : 1;
     xcp_u8 calm : 1;   /* the last round's feedback was less than a tenth of the window */

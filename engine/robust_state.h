@@ -141,10 +141,10 @@ struct xcp_robust {
     xcp_u32 newest;
     xcp_u32 past_parts;
     xcp_u8 tcp_wait; /* what waits is TCP's, and takes so long: as headers say it */
-    xcp_u8 early; /* grants are made when packets enter the queue */
-    xcp_u16 wary;  /* the gain is lower because of senders that do not keep their rates */
-    xcp_u32 loose; /* the part of XCP's traffic whose senders do not keep their rates, of 2^32 */
-    xcp_u32 gain;  /* the part of the gap that F closes, of 2^32 */
+    xcp_u8 early;    /* grants are made when packets enter the queue */
+    xcp_u16 wary;    /* the gain is lower because of senders that do not keep their rates */
+    xcp_u32 loose;   /* the part of XCP's traffic whose senders do not keep their rates, of 2^32 */
+    xcp_u32 gain;    /* the part of the gap that F closes, of 2^32 */
     struct xcp_robust_sums past[XCP_ROBUST_PAST];
     /* over the last d and over M, of the part's end only: here, since BPF's stack is short */
     struct xcp_robust_sums window;

@@ -9,6 +9,13 @@ local EXPERIMENT_KIND, EXPERIMENT_ID = 254, 0x5843
 local CLASSIC_FORWARD, CLASSIC_RETURN = 14, 15
 local FORWARD, RETURN, IDS = 0x20, 0x10, 0x08
 
+-- What the codes of a wait stand for.
+local waits = { [0] = "none" }
+for code = 1, 15 do
+    local half = code % 2 == 1 and 2 or 3
+    waits[code] = string.format("at least %.1f ms", half * 2 ^ (21 + math.floor((code - 1) / 2)) / 1e6)
+end
+
 local fields = {
     version = ProtoField.uint8("xcp.version", "Version", base.DEC, nil, 0xC0),
     forward = ProtoField.bool("xcp.forward", "Forward header", 8, nil, FORWARD),
@@ -17,8 +24,8 @@ local fields = {
     marked = ProtoField.bool("xcp.marked", "Marked by a router", 8, nil, 0x04),
     echoed = ProtoField.bool("xcp.echoed", "Mark echoed (with a forward header alone: sent at once)", 8, nil, 0x02),
     keeps = ProtoField.bool("xcp.keeps", "Sender keeps its rate (in an acknowledgement: that came so)", 8, nil, 0x01),
-    hops = ProtoField.uint8("xcp.hops", "Routers passed", base.DEC, nil, 0xF0),
-    return_hops = ProtoField.uint8("xcp.return_hops", "Routers passed, echoed", base.DEC, nil, 0x0F),
+    wait = ProtoField.uint8("xcp.wait", "Wait behind TCP", base.DEC, waits, 0xF0),
+    return_wait = ProtoField.uint8("xcp.return_wait", "Wait behind TCP, echoed", base.DEC, waits, 0x0F),
     rtt = ProtoField.double("xcp.rtt", "Round-trip time (s)"),
     window = ProtoField.double("xcp.window", "Window (packets)"),
     feedback = ProtoField.double("xcp.feedback", "Feedback (bytes/s)"),
@@ -86,8 +93,8 @@ local function extended(option, tree)
     for _, name in ipairs({ "version", "forward", "returned_header", "ids", "marked", "echoed", "keeps" }) do
         item:add(fields[name], option(4, 1))
     end
-    item:add(fields.hops, option(5, 1))
-    item:add(fields.return_hops, option(5, 1))
+    item:add(fields.wait, option(5, 1))
+    item:add(fields.return_wait, option(5, 1))
     local at = 6
     local function take(field, length, read)
         local range = option(at, length)

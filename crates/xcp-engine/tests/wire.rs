@@ -344,13 +344,10 @@ fn documented_examples_hold() {
 
 fn examples() -> Vec<(&'static str, ExtendedOption)> {
     let forward = ForwardHeader::encode(EXTENDED, 500_000_000, 104.0, f64::INFINITY);
-    let mut passed = ForwardHeader {
-        feedback: EXTENDED.encode_feedback(-312.5, Rounding::Nearest),
-        wait: 1,
-        ..forward
-    };
+    let mut passed =
+        ForwardHeader { feedback: EXTENDED.encode_feedback(-312.5, Rounding::Nearest), ..forward };
     passed.flags |= flags::MARK;
-    let returned = ReturnHeader { wait: 1, ..ReturnHeader::encode(EXTENDED, -312.5, true) };
+    let returned = ReturnHeader::encode(EXTENDED, -312.5, true);
     let with_ids = ForwardHeader {
         bottleneck_id: 0x0102_0304,
         next_bottleneck_id: 0x0506_0708,
@@ -365,6 +362,7 @@ fn examples() -> Vec<(&'static str, ExtendedOption)> {
     let kept = ForwardHeader { flags: forward.flags | flags::KEEPS, ..forward };
     let at_once = ForwardHeader { flags: kept.flags | flags::OPENS, ..kept };
     let kept_returned = ReturnHeader { flags: returned.flags | flags::KEEPS, ..returned };
+    let behind = ForwardHeader { wait: 9, ..passed };
     let none = ExtendedOption::default();
     let mut asking = ForwardHeader::default();
     RobustSender::new(1500, 10, None)
@@ -376,6 +374,7 @@ fn examples() -> Vec<(&'static str, ExtendedOption)> {
         ("data of a sender that keeps its rate", ExtendedOption { forward: kept, ..none }),
         ("the same, sent at once", ExtendedOption { forward: at_once, ..none }),
         ("data, after a router", ExtendedOption { forward: passed, ..none }),
+        ("the same, behind 70 ms of TCP", ExtendedOption { forward: behind, ..none }),
         ("pure ACK", ExtendedOption { returned, ..none }),
         ("pure ACK to data that kept K", ExtendedOption { returned: kept_returned, ..none }),
         ("data and ACK", ExtendedOption { forward: passed, returned, ..none }),

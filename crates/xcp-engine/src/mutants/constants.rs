@@ -637,12 +637,12 @@ pub const CONSTANTS: &[Mutant] = &[
     one(
         "excused-half",
         "losses behind TCP excused in four rounds, not eight",
-        &[bound("++s->excused >= XCP_ROBUST_EXCUSED", "++s->excused >= 4")],
+        &[bound("s->excused + 1 < XCP_ROBUST_EXCUSED", "s->excused + 1 < 4")],
     ),
     one(
         "excused-double",
         "in sixteen, not eight",
-        &[bound("++s->excused >= XCP_ROBUST_EXCUSED", "++s->excused >= 16")],
+        &[bound("s->excused + 1 < XCP_ROBUST_EXCUSED", "s->excused + 1 < 16")],
     ),
     one(
         "behind-tcp-half",

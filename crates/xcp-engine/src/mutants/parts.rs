@@ -431,7 +431,7 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-finding-out",
         "whoever says so is believed whatever is lost",
-        &[bound("++s->excused >= XCP_ROBUST_EXCUSED", "0")],
+        &[bound("s->excused + 1 < XCP_ROBUST_EXCUSED", "1")],
     ),
     one(
         "without-the-way-back",

@@ -97,6 +97,15 @@ fn a_receiver_that_blames_tcp_is_found_out() {
         behind(&mut sender, &mut now, 160 * MS, LONG, 1);
     }
     assert_eq!(sender.state().bound, Bound::Delay);
+    // Not once it has said so for long, either: now one such round is enough.
+    for _ in 0..300 {
+        behind(&mut sender, &mut now, 80 * MS, LONG, 0);
+    }
+    assert_eq!(sender.state().bound, Bound::Free);
+    for _ in 0..5 {
+        behind(&mut sender, &mut now, 160 * MS, LONG, 1);
+    }
+    assert_ne!(sender.state().bound, Bound::Free);
     // Whoever says nothing of it for a while is believed as before.
     for _ in 0..7 {
         behind(&mut honest, &mut now, 80 * MS, 0, 0);
@@ -107,18 +116,33 @@ fn a_receiver_that_blames_tcp_is_found_out() {
     assert_eq!(honest.state().bound, Bound::Free);
 }
 
-/// A queue that a slow start fills grows as suddenly as a path that becomes longer.
+/// A queue that a slow start fills grows as suddenly as a path becomes longer: 80 ms more between
+/// two packets that were sent 10 ms apart, for .3 s, and again.
 #[test]
 fn what_tcp_fills_is_no_jump_of_the_path() {
     let after = |wait: u8| {
-        let (mut sender, mut now) = settled();
-        for n in 0..40 {
-            let longer = n % 10 > 5;
-            let (rtt, wait) = if longer { (150 * MS, wait) } else { (80 * MS, 0) };
-            behind(&mut sender, &mut now, rtt, wait, 0);
+        let mut sender = RobustSender::new(SIZE, 10, None);
+        let mut now = 0;
+        for n in 0..1000 {
+            let (sent, longer) = (S + n * 10 * MS, n / 30 % 2 == 1);
+            let (rtt, wait) = if longer { (180 * MS, wait) } else { (100 * MS, 0) };
+            now = (sent + rtt).max(now + 1);
+            let returned = ReturnHeader { wait, ..answer(0.0) };
+            sender.answered(&Answer {
+                now_ns: now,
+                stamp_ms: (now / MS) as u32,
+                returned: &returned,
+                rtt_ns: Some(now - sent),
+                srtt_ns: now - sent,
+                sent_ns: sent,
+                segments: 2,
+            });
+            sender.feedback(now, &returned, true, sent, 1);
+            sender.acked(now, 1, true, sent);
         }
-        sender.state().jumps
+        sender.state()
     };
-    assert!(after(0));
-    assert!(!after(LONG));
+    assert!(after(0).jumps, "{:?}", after(0));
+    let steered = after(LONG);
+    assert!(!steered.jumps && steered.binds == 0, "{steered:?}");
 }
