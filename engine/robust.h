@@ -362,6 +362,15 @@ XCP_INLINE void xcp_robust_open(struct xcp_robust *r, struct xcp_forward *h,
         xcp_robust_write(h, of, 0);
 }
 
+/* What a packet of this size is a d, q20. Nearly all are of one size, and d is a part's. */
+XCP_INLINE xcp_u64 xcp_robust_sends(struct xcp_robust *r, xcp_u32 size) {
+    if (XCP_UNLIKELY(r->size != size)) {
+        r->size = size;
+        r->size_rate = xcp_robust_rate(size, r->d_ns);
+    }
+    return r->size_rate;
+}
+
 /* The header is lowered to what there is for each of them, and what it then says is booked. */
 XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
                                   struct xcp_robust_pass *of, xcp_u32 usual) {
@@ -396,7 +405,7 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
     }
     if (of->asked < 0 && of->asked < of->granted) {
         /* Difference 10: a flow's packets add up, over d, to what it sends. */
-        xcp_s64 least = -(xcp_s64)xcp_robust_rate(of->size, r->d_ns);
+        xcp_s64 least = -(xcp_s64)xcp_robust_sends(r, of->size);
         least = of->granted < least ? of->granted : least;
         of->asked = of->asked < least ? least : of->asked;
     }

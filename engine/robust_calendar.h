@@ -20,6 +20,8 @@ XCP_INLINE void xcp_robust_book(struct xcp_robust *r, xcp_u64 due_ns, xcp_s64 ra
     xcp_s64 most = (xcp_s64)(r->law.capacity << 20);
     if (slot >= XCP_ROBUST_SLOTS)
         slot = XCP_ROBUST_SLOTS - 1;
+    if (r->last < slot)
+        r->last = (xcp_u16)slot;
     rate = rate > most ? most : rate < -most ? -most : rate;
     slot = xcp_robust_slot(r, slot);
     r->due[slot] = xcp_robust_sum(r->due[slot], rate);
@@ -63,12 +65,14 @@ XCP_PART xcp_robust_turn(struct xcp_robust *r, xcp_u64 seen_ns) {
         r->due[xcp_robust_slot(r, i)] = 0;
     r->first = xcp_robust_slot(r, by);
     r->first_ns += by << (r->shift & 63);
+    r->last = r->last > by ? r->last - (xcp_u16)by : 0;
     shift = (xcp_u32)xcp_top_bit((r->d_ns >> 5) | 1);
     if (shift > r->shift) {
         for (i = 0; i < XCP_ROBUST_SLOTS / 2; i++)
             xcp_robust_join(r, i);
         for (i = XCP_ROBUST_SLOTS / 2; i < XCP_ROBUST_SLOTS; i++)
             r->due[xcp_robust_slot(r, i)] = 0;
+        r->last >>= 1;
         r->shift++;
     } else if (shift < r->shift) {
         xcp_s64 late = 0;
@@ -78,6 +82,7 @@ XCP_PART xcp_robust_turn(struct xcp_robust *r, xcp_u64 seen_ns) {
             xcp_robust_halve(r, i);
         i = xcp_robust_slot(r, XCP_ROBUST_SLOTS - 1);
         r->due[i] = xcp_robust_sum(r->due[i], late);
+        r->last = r->last < XCP_ROBUST_SLOTS / 2 ? 2 * r->last + 1 : XCP_ROBUST_SLOTS - 1;
         r->shift--;
     }
     return 0;
@@ -127,11 +132,11 @@ XCP_STEP xcp_robust_look_at(const struct xcp_robust *r, struct xcp_robust_outloo
     return 0;
 }
 
-/* What is due later, from slot i on, is owed, too. Nearly all of them are empty. */
+/* What is due later, from slot i on, is owed, too. */
 XCP_STEP xcp_robust_look_beyond(const struct xcp_robust *r, struct xcp_robust_outlook *l,
                                 xcp_u32 i) {
     XCP_PART_NEEDS(r && l);
-    for (; i < XCP_ROBUST_SLOTS; i++) {
+    for (; i < XCP_ROBUST_SLOTS && i <= r->last; i++) {
         xcp_s64 due = r->due[xcp_robust_slot(r, i)];
         if (due)
             l->owed = xcp_robust_sum(l->owed, due);

@@ -540,6 +540,7 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
         if (r->d_ns < r->law.min_interval_ns)
             r->d_ns = r->law.min_interval_ns;
         r->rtt_known = 1;
+        r->size = ~0U;
     }
     r->interval_ns = xcp_robust_part_length(r);
     st = elapsed < r->d_ns ? xcp_robust_fraction(elapsed, r->d_ns) : ~0U;

@@ -76,6 +76,8 @@ struct xcp_robust {
     xcp_u64 random;
     xcp_u64 begun; /* bytes of first windows, less what has drained: robust_first.h */
     xcp_u64 begun_ns;
+    xcp_u64 size_rate; /* a packet of `size` bytes each d, q20 */
+    xcp_u32 size;      /* all ones: of another d */
     xcp_u32 id;
     xcp_u32 rtt_known;
     struct xcp_robust_sums now;
@@ -138,8 +140,9 @@ struct xcp_robust {
     /* the calendar */
     xcp_u64 first_ns; /* when its first slot begins */
     xcp_u32 first;    /* where that lies in `due`, which goes round */
-    xcp_u32 newest;
-    xcp_u32 past_parts;
+    xcp_u8 newest;
+    xcp_u8 past_parts;
+    xcp_u16 last;    /* no slot after it has anything due */
     xcp_u8 tcp_wait; /* what waits is TCP's, and takes so long: as headers say it */
     xcp_u8 early;    /* grants are made when packets enter the queue */
     xcp_u16 wary;    /* the gain is lower because of senders that do not keep their rates */

@@ -12,7 +12,7 @@ pub const POLICED_SET_WORDS: usize = 14;
 /// 64-bit words of a sender's state.
 pub const SENDER_WORDS: usize = 10;
 /// 64-bit words of a robust router's state.
-pub const ROBUST_WORDS: usize = 687;
+pub const ROBUST_WORDS: usize = 689;
 /// 64-bit words of a robust sender's state, which begins with a sender's.
 pub const ROBUST_SENDER_WORDS: usize = 51;
 /// The word with the window, in 2^-32 packets.

@@ -11,7 +11,7 @@ _Static_assert(sizeof(struct xcp_law) == 64, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
-_Static_assert(sizeof(struct xcp_robust) == 687 * 8, "ffi.rs: ROBUST_WORDS");
+_Static_assert(sizeof(struct xcp_robust) == 689 * 8, "ffi.rs: ROBUST_WORDS");
 _Static_assert(sizeof(struct xcp_robust_sender) == 51 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, base_ns) == 22 * 8,
