@@ -40,8 +40,8 @@
  *      takes more than its right XCP gives up nothing of the rest of the link but its own part in
  *      draining the queue, and a quarter of the rest not even for that. If it has less, it is
  *      given it again at once: flows that have given way altogether send a packet now and then,
- *      and so seldom are they heard and measured, too. And headers say for how long packets wait behind
- *      TCP, to the senders of XCP, who would otherwise take that for a queue that no router governs
+ *      and so seldom are they heard and measured, too. And headers say for how long packets wait
+ *      behind TCP, to senders that would otherwise take that for a queue that no router governs
  *      (robust_sender.h, difference 20).
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
  *   9. Another capacity, told or measured, ends the part. And a decrease is divided among the bytes

@@ -391,8 +391,8 @@ XCP_INLINE xcp_u64 xcp_robust_target(const struct xcp_robust *r) {
     return r->tcp_right || packets < most ? packets : most;
 }
 
-/* How long what waited throughout the part that has ended takes to leave, where TCP is in the queue:
- * what headers say of it. Difference 7. */
+/* How long what waited throughout the part that has ended takes to leave, where TCP is in the
+ * queue, as headers say it: difference 7. */
 XCP_INLINE xcp_u8 xcp_robust_tcp_wait(const struct xcp_robust *r) {
     const xcp_u64 most = 1ULL << 28; /* bytes */
     xcp_u64 waited = r->last_min < most ? r->last_min : most;
