@@ -2,7 +2,7 @@
 /*
  * The robust sender's bound B on what is in flight: what a round of acknowledgements tells of a
  * queue that no router governs, and what becomes of B, and of who is heard, at its end. Differences
- * 4 to 8, 13, 14 and 17 to 19 of robust_sender.h, which also has what happens within a round.
+ * 4 to 8, 13, 14 and 17 to 20 of robust_sender.h, which also has what happens within a round.
  */
 #ifndef XCP_ROBUST_BOUND_H
 #define XCP_ROBUST_BOUND_H
@@ -293,15 +293,15 @@ XCP_PART xcp_robust_look_at_losses(struct xcp_robust_sender *s, struct xcp_robus
 
 /* Whether what is said of TCP's queue may still be true: difference 20. */
 XCP_INLINE void xcp_robust_excuse(struct xcp_robust_sender *s) {
-    if (!s->excuses) {
-        s->excused -= s->excused && !s->wait && !s->doubted;
-    } else if (s->excused + 1 < XCP_ROBUST_EXCUSED) {
-        s->excused++;
-    } else {
+    if (!s->excuses)
+        s->excused -= s->excused && !s->said && !s->doubted;
+    else if (s->excused + XCP_ROBUST_EXCUSE < XCP_ROBUST_EXCUSES)
+        s->excused += XCP_ROBUST_EXCUSE;
+    else
         s->doubted = XCP_ROBUST_VANISHED;
+    if (!s->said || s->doubted)
         s->wait = 0;
-    }
-    s->excuses = 0;
+    s->excuses = s->said = 0;
 }
 
 XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {

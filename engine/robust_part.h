@@ -391,12 +391,18 @@ XCP_INLINE xcp_u64 xcp_robust_target(const struct xcp_robust *r) {
     return r->tcp_right || packets < most ? packets : most;
 }
 
-/* How long what waited throughout the part that has ended takes to leave, where TCP is in the
- * queue, as headers say it: difference 7. */
+/* How long what waited throughout the part that has ended takes to leave, as far as it is TCP's:
+ * what headers say of it. TCP's is as much of it as it has sent of what the link can carry, in the
+ * last d, or where that was more in the last second. Difference 7. */
 XCP_INLINE xcp_u8 xcp_robust_tcp_wait(const struct xcp_robust *r) {
-    const xcp_u64 most = 1ULL << 28; /* bytes */
-    xcp_u64 waited = r->last_min < most ? r->last_min : most;
-    return r->tcp_right ? (xcp_u8)xcp_extended_wait_encode(waited * r->byte_time >> 16) : 0;
+    xcp_u64 tcp = xcp_robust_rate(r->window.tcp, r->window.elapsed), ns;
+    struct xcp_num n = xcp_num_mul(xcp_num_of(r->last_min), xcp_num_of(r->byte_time));
+    if (r->tcp_right == 0)
+        return 0;
+    tcp = tcp > r->tcp_rate ? tcp : r->tcp_rate;
+    ns = xcp_mul_fraction(xcp_scale(n.m, n.e - 16, 1ULL << 40),
+                          xcp_robust_fraction(tcp, r->capacity << 20));
+    return (xcp_u8)xcp_extended_wait_encode(ns);
 }
 
 /* F: differences 2 to 4 and 7. how: XCP_ROBUST_... */

@@ -113,11 +113,12 @@
  *      and after twice as many each time that it was right.
  *  20. Where TCP has filled the queue of a router that steers it, answers say how long their
  *      packets waited there. That queue is the router's, which leaves XCP what is XCP's, so it is
- *      taken off RTTs. While it is longer than a queue that matters, RTTs that rise suddenly are
- *      no jumps of the path (13), for such a queue grows by a slow start; and what is lost is lost
- *      there, to TCP, and does not count. But it is a receiver that says so, so losses in eight
- *      rounds are enough: for 128 rounds it is not believed then, nor is its clock (17), and a
- *      single one is enough the next time. (One round less for each in which it says nothing.)
+ *      taken off the RTTs that tell of others. While it is longer than a queue that matters, RTTs
+ *      that rise suddenly are no jumps of the path (13), for such a queue grows by a slow start;
+ *      and losses happen there, because of TCP, and do not count. But it is a receiver that says
+ *      so: after losses in eight such rounds it is not believed for 128 rounds, and neither is its
+ *      clock (17), and a single further one is enough the next time. Sixteen rounds in which it
+ *      says nothing make up for one.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -230,6 +231,7 @@ XCP_INLINE xcp_u64 xcp_robust_sender_waited(struct xcp_robust_sender *s, xcp_u64
 /* What an answer says of TCP's queue: difference 20. Before its RTT is taken. */
 XCP_INLINE void xcp_robust_sender_heard(struct xcp_robust_sender *s, const struct xcp_return *h) {
     s->wait = h->flags & XCP_MARK && !s->doubted ? h->wait & XCP_WAIT_MAX : 0;
+    s->said |= s->wait > 0;
 }
 
 /* An acknowledgement of so many segments of new data came, or (of none) a SYN's: rtt_ns is the
@@ -464,6 +466,7 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
     else if (s->outage == XCP_ROBUST_OUTAGE)
         s->outage = XCP_ROBUST_OUTAGE_LASTS;
     s->top = s->last_top = 0;
+    s->wait = 0;
     if (xcp_robust_heeds_losses(s)) {
         s->mode = XCP_ROBUST_COMPETE;
         if (!again)

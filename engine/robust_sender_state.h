@@ -56,8 +56,10 @@
 #define XCP_ROBUST_STANDS 6
 #define XCP_ROBUST_OTHERS 8
 
-/* Rounds whose losses may be TCP's before nobody believes it: difference 20. */
-#define XCP_ROBUST_EXCUSED 8
+/* A round whose losses are held to be TCP's, in rounds in which nothing is said of it, and how many
+ * of these are too much: difference 20. */
+#define XCP_ROBUST_EXCUSE 16
+#define XCP_ROBUST_EXCUSES 128
 
 /* Rounds after which the first window has been answered: the first answer ends one, what was sent
  * after it the next one. */
@@ -126,7 +128,7 @@ struct xcp_robust_sender {
     xcp_u8 mode;
     xcp_u8 skip : 4;
     xcp_u8 over : 4;
-    xcp_u8 excused; /* rounds whose losses are held to be TCP's: difference 20 */
+    xcp_u8 excused; /* what losses are held to be TCP's: difference 20 */
     xcp_u8 empty;
     xcp_u8 empties;  /* rounds with an empty queue that end COMPETE */
     xcp_u8 vanished; /* quiet rounds until queues are believed again: difference 14 */
@@ -144,6 +146,7 @@ struct xcp_robust_sender {
     xcp_u8 relied : 1; /* all routers on the path rely on the rate being kept */
     xcp_u8 fills : 1;  /* the way back does: difference 17 */
     xcp_u8 unseen : 1; /* losses count, and RTTs do not: difference 18 */
+    xcp_u8 said : 1;   /* in this round, that packets waited behind TCP */
 };
 
 XCP_INLINE void xcp_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 packet_bytes,

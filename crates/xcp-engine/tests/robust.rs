@@ -462,12 +462,15 @@ fn tcp_beyond_its_share_takes_nothing_from_xcp() {
 /// before.
 #[test]
 fn headers_say_how_long_packets_wait_behind_tcp() {
-    let said = |tcp: bool, wait: u64, before: u8| {
+    // TCP at so many times C / 100, the router's queue ns long.
+    let said = |tcp: u64, wait: u64, before: u8| {
         let mut r = router();
         let backlog = C * wait / S;
+        let mut next = 0;
         for n in 0..2000 {
-            if tcp {
-                let _dropped = !r.other_arrival(n * MS, SIZE, Other::Tcp(n), backlog);
+            while tcp > 0 && next <= n * MS {
+                let _dropped = !r.other_arrival(next, SIZE, Other::Tcp(n), backlog);
+                next += u64::from(SIZE) * S * 100 / (C * tcp);
             }
             send(&mut r, n * MS, n * MS + 1, C / 4, backlog, 0.0);
         }
@@ -477,12 +480,14 @@ fn headers_say_how_long_packets_wait_behind_tcp() {
     };
     let codes = [(4, 0), (5, 1), (8, 2), (12, 3), (16, 4), (30, 6), (70, 9), (510, 14), (540, 15)];
     for (wait, code) in codes {
-        assert_eq!(said(true, wait * MS, 0), code, "{wait} ms");
+        assert_eq!(said(150, wait * MS, 0), code, "{wait} ms");
     }
-    assert_eq!(said(true, 4 * S, 0), WAIT_MAX);
-    assert_eq!(said(true, 70 * MS, 4), 9);
-    assert_eq!(said(true, 70 * MS, 11), 11, "it is longer elsewhere");
-    assert_eq!(said(false, 70 * MS, 0), 0, "there is no TCP");
+    assert_eq!(said(150, 4 * S, 0), WAIT_MAX);
+    assert_eq!(said(150, 70 * MS, 4), 9);
+    assert_eq!(said(150, 70 * MS, 11), 11, "it is longer elsewhere");
+    assert_eq!(said(0, 70 * MS, 0), 0, "there is no TCP");
+    assert_eq!(said(2, 70 * MS, 0), 0, "next to none: 1.4 ms of it");
+    assert_eq!(said(30, 70 * MS, 0), 5, "21 ms of it");
 }
 
 proptest! {

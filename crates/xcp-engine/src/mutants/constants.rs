@@ -637,12 +637,18 @@ pub const CONSTANTS: &[Mutant] = &[
     one(
         "excused-half",
         "losses behind TCP excused in four rounds, not eight",
-        &[bound("s->excused + 1 < XCP_ROBUST_EXCUSED", "s->excused + 1 < 4")],
+        &[bound(
+            "s->excused + XCP_ROBUST_EXCUSE < XCP_ROBUST_EXCUSES",
+            "s->excused + XCP_ROBUST_EXCUSE < 64",
+        )],
     ),
     one(
         "excused-double",
         "in sixteen, not eight",
-        &[bound("s->excused + 1 < XCP_ROBUST_EXCUSED", "s->excused + 1 < 16")],
+        &[bound(
+            "s->excused + XCP_ROBUST_EXCUSE < XCP_ROBUST_EXCUSES",
+            "s->excused + XCP_ROBUST_EXCUSE < 256",
+        )],
     ),
     one(
         "behind-tcp-half",

@@ -160,12 +160,17 @@ pub const PARTS: &[Mutant] = &[
         &[router("h->wait < r->tcp_wait", "0")],
     ),
     one(
+        "waits-of-all",
+        "where TCP is in the queue, all that waits is TCP's",
+        &[part("xcp_robust_fraction(tcp, r->capacity << 20)", "~0U")],
+    ),
+    one(
         "waits-without-tcp",
         "they are told how long packets wait, whether or not that is TCP's doing",
-        &[part(
-            "r->tcp_right ? (xcp_u8)xcp_extended_wait_encode(waited * r->byte_time >> 16) : 0",
-            "(xcp_u8)xcp_extended_wait_encode(waited * r->byte_time >> 16)",
-        )],
+        &[
+            part("(r->tcp_right == 0)", "(0)"),
+            part("xcp_robust_fraction(tcp, r->capacity << 20)", "~0U"),
+        ],
     ),
     one(
         "dropped-counts",
@@ -431,7 +436,7 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-finding-out",
         "whoever says so is believed whatever is lost",
-        &[bound("s->excused + 1 < XCP_ROBUST_EXCUSED", "1")],
+        &[bound("s->excused + XCP_ROBUST_EXCUSE < XCP_ROBUST_EXCUSES", "1")],
     ),
     one(
         "without-the-way-back",

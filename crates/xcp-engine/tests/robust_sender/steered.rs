@@ -106,8 +106,8 @@ fn a_receiver_that_blames_tcp_is_found_out() {
         behind(&mut sender, &mut now, 160 * MS, LONG, 1);
     }
     assert_ne!(sender.state().bound, Bound::Free);
-    // Whoever says nothing of it for a while is believed as before.
-    for _ in 0..7 {
+    // Whoever says nothing of it for long is believed as before.
+    for _ in 0..7 * 16 {
         behind(&mut honest, &mut now, 80 * MS, 0, 0);
     }
     for _ in 0..7 {
