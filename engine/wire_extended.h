@@ -130,7 +130,7 @@ XCP_INLINE xcp_u32 xcp_extended_wait_encode(xcp_u64 ns) {
     return code < XCP_WAIT_MAX ? (xcp_u32)code : XCP_WAIT_MAX;
 }
 
-/* The most that a code may mean, which is the least that the next one does. */
+/* The most that a code may mean, which is the least that the next one does, or would do. */
 XCP_INLINE xcp_u64 xcp_extended_wait_decode(xcp_u32 code) {
     return code ? (2ULL + (code & 1)) << (21 + (code >> 1)) : 0;
 }

@@ -194,8 +194,7 @@ impl<O: Outbox> Outbox for Hand<'_, O> {
 }
 
 /// A receiver that returns what no router said, hides how long data were on their way, or blames TCP
-/// for it. What its
-/// functions return is as [`Receiver::next_timer`] has it.
+/// for it. What its functions return is as [`Receiver::next_timer`] has it.
 #[derive(Debug)]
 pub struct LyingReceiver {
     honest: Receiver,

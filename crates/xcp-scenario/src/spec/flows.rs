@@ -348,8 +348,8 @@ pub(crate) static LIES: Spec = Spec {
             Kind::Bool,
             "the truth",
             "true",
-            "Whether acknowledgements say that all data wait for long behind TCP, where a router \
-             steers TCP. Only `xcp-robust` looks at it.",
+            "Whether acknowledgements say that all data have waited behind TCP, for as long as can \
+             be said, as if a router that steers TCP had said so. Only `xcp-robust` looks at it.",
         ),
         key(
             "forged",
