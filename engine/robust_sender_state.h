@@ -56,8 +56,8 @@
 #define XCP_ROBUST_STANDS 6
 #define XCP_ROBUST_OTHERS 8
 
-/* A round whose losses are held to be TCP's, in rounds in which nothing is said of it, and how many
- * of these are too much: difference 20. */
+/* By how many rounds in which nothing is said of TCP's queue one is made up for whose losses were
+ * held to be TCP's, and from how many of these on nothing is believed of it: difference 20. */
 #define XCP_ROBUST_EXCUSE 16
 #define XCP_ROBUST_EXCUSES 128
 
@@ -128,13 +128,13 @@ struct xcp_robust_sender {
     xcp_u8 mode;
     xcp_u8 skip : 4;
     xcp_u8 over : 4;
-    xcp_u8 excused; /* what losses are held to be TCP's: difference 20 */
+    xcp_u8 excused; /* rounds until all of that is made up for: difference 20 */
     xcp_u8 empty;
     xcp_u8 empties;  /* rounds with an empty queue that end COMPETE */
     xcp_u8 vanished; /* quiet rounds until queues are believed again: difference 14 */
     xcp_u8 flat;     /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 outage;   /* what the timer's expiries are taken for until something comes: see above */
-    xcp_u8 doubted;  /* rounds until the receiver's clock is believed again: difference 17 */
+    xcp_u8 doubted;  /* rounds until the receiver is believed again: differences 17 and 20 */
     xcp_u8 rounds : 2;  /* that have ended, no more than matter */
     xcp_u8 wait : 4;    /* behind TCP that routers steer, as headers have it */
     xcp_u8 excuses : 1; /* losses of this round were TCP's */

@@ -143,7 +143,7 @@ struct xcp_robust {
     xcp_u8 newest;
     xcp_u8 past_parts;
     xcp_u16 last;    /* no slot after it has anything due */
-    xcp_u8 tcp_wait; /* what waits is TCP's, and takes so long: as headers say it */
+    xcp_u8 tcp_wait; /* how long TCP's part of the queue takes to leave, as headers say it */
     xcp_u8 early;    /* grants are made when packets enter the queue */
     xcp_u16 wary;    /* the gain is lower because of senders that do not keep their rates */
     xcp_u32 loose;   /* the part of XCP's traffic whose senders do not keep their rates, of 2^32 */

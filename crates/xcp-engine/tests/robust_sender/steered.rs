@@ -116,6 +116,46 @@ fn a_receiver_that_blames_tcp_is_found_out() {
     assert_eq!(honest.state().bound, Bound::Free);
 }
 
+/// Nor does it help to blame TCP only where something has been lost, and to say nothing in between:
+/// three such rounds make up for less than a fifth of one.
+#[test]
+fn whoever_blames_tcp_now_and_then_is_found_out() {
+    let after = |times: u32| {
+        let (mut sender, mut now) = settled();
+        for _ in 0..times {
+            behind(&mut sender, &mut now, 160 * MS, LONG, 1);
+            for _ in 0..3 {
+                behind(&mut sender, &mut now, 80 * MS, 0, 0);
+            }
+        }
+        assert_eq!(sender.state().bound, Bound::Free);
+        for _ in 0..4 {
+            behind(&mut sender, &mut now, 160 * MS, LONG, 0);
+        }
+        sender.state().bound
+    };
+    assert_eq!(after(8), Bound::Free);
+    assert_eq!(after(10), Bound::Delay);
+}
+
+/// Where answers come without a header from then on, as when something on the way drops options,
+/// what was said last is forgotten with the round.
+#[test]
+fn what_was_said_once_is_not_believed_for_ever() {
+    let (mut sender, mut now) = settled();
+    behind(&mut sender, &mut now, 160 * MS, LONG, 0);
+    for _ in 0..5 {
+        let sent = now;
+        now += 160 * MS;
+        for _ in 0..18 {
+            sender.sample(Some(160 * MS), 160 * MS, sent, 2);
+            sender.acked(now, 1, true, sent);
+            now += 1;
+        }
+    }
+    assert_eq!(sender.state().bound, Bound::Delay);
+}
+
 /// A queue that a slow start fills grows as suddenly as a path becomes longer: 80 ms more between
 /// two packets that were sent 10 ms apart, for .3 s, and again.
 #[test]
