@@ -120,9 +120,14 @@ def cost_program() -> Path:
     source, program = HERE / "cost.c", CACHE / "cost"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         CACHE.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            [os.environ.get("CC", "cc"), "-O2", "-o", str(program), str(source)], check=True
-        )
+        # Under a name of its own, then renamed: several threads, or several commands, may come here
+        # at once, and a program that is being written cannot be started (ETXTBSY).
+        with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+            fresh = Path(directory) / program.name
+            subprocess.run(
+                [os.environ.get("CC", "cc"), "-O2", "-o", str(fresh), str(source)], check=True
+            )
+            fresh.replace(program)
     return program
 
 
