@@ -91,6 +91,15 @@ impl Namespace {
         self.called.as_ref().map_or_else(String::new, |name| format!(" --netns {name}"))
     }
 
+    /// iproute2's `tc`, as one writes it to look at this namespace.
+    pub(crate) fn tc(&self) -> String {
+        match self.called.as_deref() {
+            None => "tc".to_owned(),
+            Some(path) if path.contains('/') => format!("nsenter --net={path} tc"),
+            Some(name) => format!("tc -n {name}"),
+        }
+    }
+
     fn open(path: &Path) -> io::Result<Self> {
         let told = |e: io::Error| {
             io::Error::new(

@@ -115,8 +115,8 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let capacity_bps = plan.law.capacity_bytes_per_sec.saturating_mul(8);
     let before = qdisc::root(&mut netlink, device.index)?;
     match plan.shaping {
-        Shaping::None => check_foreign(&device, &before, capacity_bps)?,
-        Shaping::Ours(..) | Shaping::Classes { .. } => check_replaceable(&device, &before)?,
+        Shaping::None => check_foreign(&device, &before, capacity_bps, namespace)?,
+        Shaping::Ours(..) | Shaping::Classes { .. } => check_replaceable(&device, &before, namespace)?,
     }
     let made = (|| {
         // What cannot be kept is not set up. Its directory is there before it, so that whatever
@@ -177,17 +177,23 @@ fn kept(
     Ok(KeptRouter { device, router, qdisc, qdisc_stats, class_stats, behind })
 }
 
-fn check_replaceable(device: &Device, root: &QdiscInfo) -> Result<()> {
+fn check_replaceable(device: &Device, root: &QdiscInfo, namespace: &Namespace) -> Result<()> {
     let Some(why) = root.somebody_elses(device) else { return Ok(()) };
     Err(Error::new(why).remedy(format!(
-        "keep it and use `shaper none`, or remove it first: tc qdisc del dev {} root",
+        "keep it and use `shaper none`, or remove it first: {} qdisc del dev {} root",
+        namespace.tc(),
         device.name
     )))
 }
 
 /// Without a shaper of ours the queue must be one that can be seen, and the capacity not above what
 /// it lets through.
-fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result<()> {
+fn check_foreign(
+    device: &Device,
+    root: &QdiscInfo,
+    capacity_bps: u64,
+    namespace: &Namespace,
+) -> Result<()> {
     // It works without a lock and counts for each processor apart (net/sched/sch_generic.c): the
     // one counter that the program can read stays at nought.
     if root.kind == "pfifo_fast" {
@@ -196,8 +202,9 @@ fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result
             device.name
         ))
         .remedy(format!(
-            "give it a queue that does, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet \
+            "give it a queue that does, e.g. {} qdisc replace dev {} root pfifo, or let xcpnet \
              shape it (shaper htb)",
+            namespace.tc(),
             device.name
         )));
     }
@@ -207,8 +214,9 @@ fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result
             device.name, root.kind
         ))
         .remedy(format!(
-            "give it one, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet \
+            "give it one, e.g. {} qdisc replace dev {} root pfifo, or let xcpnet \
             shape it (shaper htb)",
+            namespace.tc(),
             device.name
         )));
     }
@@ -300,7 +308,7 @@ pub fn change(
             Some(shaper) if kept.qdisc.ours => {
                 qdisc::change_rate(&mut netlink, index, shaper, capacity)?
             }
-            _ => check_foreign(&kept.device, &kept.qdisc, capacity)?,
+            _ => check_foreign(&kept.device, &kept.qdisc, capacity, namespace)?,
         }
         kept.router.set_capacity(capacity / 8)?;
     }

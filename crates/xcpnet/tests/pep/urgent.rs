@@ -35,7 +35,8 @@ fn sender(server: &Namespace, port: u16, dscp: u8) -> UdpSocket {
 }
 
 /// A flood of datagrams of twice the link's rate in so many flows, and beside it a call: how long
-/// its packets take, the median and the worst. `ports`: this one and the next, which no earlier
+/// its packets take, a quarter of them at most, and half. A machine that is busy with something else
+/// makes some take longer, but no queue shorter. `ports`: this one and the next, which no earlier
 /// flood was sent to.
 fn delays(site: &Site, ports: u16, (flood, flows): (u8, usize), call: u8) -> [Duration; 2] {
     let receiver =
@@ -81,7 +82,7 @@ fn delays(site: &Site, ports: u16, (flood, flows): (u8, usize), call: u8) -> [Du
         drop(sink);
         took.sort();
         assert!(took.len() > CALLED / 2, "{} packets of {CALLED} arrived", took.len());
-        let found = [took[took.len() / 2], took[took.len() - 1]];
+        let found = [took[took.len() / 4], took[took.len() / 2]];
         println!("flood {flood} of {flows}, call {call}: {found:?}");
         found
     })
@@ -116,16 +117,16 @@ fn what_is_urgent_goes_first_up_to_the_bound() {
     let Some(far) = Proxy::up_as(&site.far, "main", &["--config", &file.path()]) else { return };
     let urgent = |what: &str| far.show()["gateway"]["urgent"][what].as_u64().unwrap();
 
-    let [usual, _] = delays(&site, 5321, (0, 1), 0);
+    let [_, usual] = delays(&site, 5321, (0, 1), 0);
     assert!(usual > Duration::from_millis(150), "the link is full: {usual:?}");
     assert_eq!(urgent("packets"), 0);
-    let [first, worst] = delays(&site, 5323, (0, 1), EF);
-    assert!(first < Duration::from_millis(60), "{first:?}, worst {worst:?}");
+    let [first, median] = delays(&site, 5323, (0, 1), EF);
+    assert!(first < Duration::from_millis(60), "{first:?}, median {median:?}");
     assert_eq!(urgent("excess"), 0);
 
     // Who marks everything is ordinary, and the call goes first all the same.
-    let [beside, worst] = delays(&site, 5325, (EF, 1), EF);
-    assert!(beside < Duration::from_millis(60), "{beside:?}, worst {worst:?}");
+    let [beside, median] = delays(&site, 5325, (EF, 1), EF);
+    assert!(beside < Duration::from_millis(60), "{beside:?}, median {median:?}");
     // Everybody does: as much goes first as may, and no more.
     let (begin, before) = (Instant::now(), urgent("bytes"));
     delays(&site, 5327, (EF, 200), EF);
@@ -140,7 +141,7 @@ fn what_is_urgent_goes_first_up_to_the_bound() {
     let told = pep(&site.far, "reload", &[]);
     assert!(String::from_utf8_lossy(&told.stdout).contains("changed: urgent"), "{told:?}");
     assert!(far.show()["gateway"]["urgent"].is_null());
-    let [without, _] = delays(&site, 5329, (0, 1), EF);
+    let [_, without] = delays(&site, 5329, (0, 1), EF);
     assert!(without > Duration::from_millis(150), "{without:?}");
     file.write("urgent = \"voice\"\n");
     let refused = pep(&site.far, "reload", &[]);
