@@ -376,8 +376,8 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
                                   struct xcp_robust_pass *of, xcp_u32 usual) {
     of->dither = xcp_dither_next(&r->random);
     if (usual || !(h->flags & XCP_CLASSIC)) {
-        if (h->wait < r->tcp_wait) /* the longest on the path */
-            h->wait = r->tcp_wait;
+        if (r->tcp_wait)
+            h->wait = (xcp_u8)xcp_extended_wait_add(h->wait & XCP_WAIT_MAX, r->tcp_wait);
         h->flags |= XCP_MARK;
     }
     if (!usual && !of->path.known) { /* nothing is given, nothing taken, nothing booked */

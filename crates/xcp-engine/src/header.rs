@@ -73,8 +73,8 @@ pub struct ForwardHeader {
     pub feedback: u16,
     /// Flag bits; see [`flags`].
     pub flags: u8,
-    /// How long it waits behind TCP in a queue where a router steers TCP, the longest on the path, as
-    /// a code up to [`WAIT_MAX`].
+    /// How long it waits behind TCP in queues where routers steer TCP, all on the path so far, as a
+    /// code up to [`WAIT_MAX`].
     pub wait: u8,
     /// The link that limits the flow (iXCP).
     pub bottleneck_id: u32,

@@ -123,6 +123,59 @@ fn a_queue_that_tcp_fills_is_the_routers() {
     }
 }
 
+/// What is said is how long packets wait in all routers together. Where two in a row have TCP's queue,
+/// a flow that knew of the longer one only would take the other for one that no router governs: it
+/// has less than .35 of its share in each of these seeds then.
+#[test]
+fn two_queues_that_tcp_fills_are_the_routers() {
+    let text = r#"
+        title = "One flow across two links, with ten of TCP on each"
+        duration = "20s"
+        measure = { from = "8s" }
+
+        [[link]]
+        between = ["A", "B"]
+        rate = "50mbit"
+        delay = "50ms"
+        queue = { kind = "xcp", law = { preset = "robust" }, limit = "2bdp" }
+
+        [[link]]
+        between = ["B", "C"]
+        rate = "50mbit"
+        delay = "50ms"
+        queue = { kind = "xcp", law = { preset = "robust" }, limit = "2bdp" }
+
+        [[flow]]
+        name = "both"
+        from = "A"
+        to = "C"
+        congestion = "xcp-robust"
+
+        [[flow]]
+        name = "first"
+        count = 10
+        from = "A"
+        to = "B"
+        congestion = "sack"
+        start-jitter = "1s"
+
+        [[flow]]
+        name = "second"
+        count = 10
+        from = "B"
+        to = "C"
+        congestion = "sack"
+        start-jitter = "1s"
+    "#;
+    for seed in [1, 3, 11] {
+        let overrides = Overrides::none().with("seed", seed.to_string()).with("sample", "off");
+        let scenario = load(Path::new("two.toml"), text, &overrides).unwrap().remove(0);
+        let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();
+        let (flow, share) = (goodputs(&run)[0], 50e6 / 11.0);
+        assert!(flow > share, "{seed}: {:.2} of its share", flow / share);
+    }
+}
+
 /// On a path without any router it is a TCP that keeps the queue short where it is alone.
 #[test]
 fn without_a_router_it_is_bound_by_delay() {

@@ -157,7 +157,7 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-waits",
         "senders are not told how long packets wait behind TCP",
-        &[router("h->wait < r->tcp_wait", "0")],
+        &[router("xcp_extended_wait_add(h->wait & XCP_WAIT_MAX, r->tcp_wait)", "h->wait")],
     ),
     one(
         "waits-of-all",
