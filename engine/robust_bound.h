@@ -40,6 +40,7 @@ XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp
     s->before = before;
     s->bound = xcp_robust_more(bound, XCP_ROBUST_ONE / 8);
     s->stuck = 1;
+    s->flat = 0;
     s->skip = 1;
     s->grown = 0;
     s->over = 0;

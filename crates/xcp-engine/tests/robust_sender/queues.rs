@@ -150,6 +150,33 @@ fn a_queue_that_nothing_moves_is_a_longer_path() {
     assert_eq!((state.bound, state.base_ns), (Bound::Free, 180 * MS), "{state:?}");
 }
 
+/// And it takes as many rounds to say so each time.
+#[test]
+fn each_queue_that_nothing_moves_is_looked_at_as_long() {
+    let mut sender = RobustSender::new(SIZE, 40, None);
+    let mut now = S;
+    round(&mut sender, &mut now, 100 * MS, 20, 0.0);
+    let rounds: Vec<_> = [180, 300]
+        .iter()
+        .map(|rtt| {
+            let mut bounds = Vec::new();
+            while bounds.last() != Some(&Bound::Compete) && bounds.len() < 20 {
+                round(&mut sender, &mut now, rtt * MS, 20, 0.0);
+                bounds.push(sender.state().bound);
+            }
+            while sender.state().bound != Bound::Free {
+                round(&mut sender, &mut now, rtt * MS, 20, -2000.0);
+            }
+            // What routers took they give back.
+            for _ in 0..20 {
+                round(&mut sender, &mut now, rtt * MS, 20, 1000.0);
+            }
+            bounds.iter().filter(|bound| **bound == Bound::Delay).count()
+        })
+        .collect();
+    assert_eq!(rounds, [4, 4]);
+}
+
 /// Difference 6: a queue that stands is tried by sending less. One that empties is left to those who
 /// go by delay, and B is what it was; one that does not is others'.
 #[test]

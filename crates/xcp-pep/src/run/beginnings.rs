@@ -62,6 +62,14 @@ impl Accounts {
         Self { content, rtt, seen: VecDeque::new(), windows, bound: None, limits: Start::default() }
     }
 
+    /// The link has another rate. What is on it stays there, and so does what was lent.
+    fn change(&mut self, rate_bps: u64, rtt: Duration) {
+        let fresh = Self::new(rate_bps, rtt);
+        self.content = fresh.content;
+        self.rtt = rtt;
+        self.windows = self.windows.min(fresh.windows);
+    }
+
     /// The newest that was seen no later than so long ago, or the oldest there is.
     fn ago(&self, now: Instant, time: Duration) -> Option<&Seen> {
         let old =
@@ -147,7 +155,7 @@ impl Beginnings {
 
     /// The link has another rate.
     pub fn set_rate(&mut self, rate_bps: u64, rtt_ns: u64) {
-        self.accounts = Accounts::new(rate_bps, Duration::from_nanos(rtt_ns));
+        self.accounts.change(rate_bps, Duration::from_nanos(rtt_ns));
         self.queue = queue_bytes(rate_bps, rtt_ns);
     }
 
@@ -272,6 +280,30 @@ mod tests {
         assert_eq!(rest(1, 0), 0);
         assert_eq!(rest(60, 0), 0);
         assert_eq!(rest(61, 0), 990);
+    }
+
+    /// A full link that becomes faster has room for what it gains, not for all that it holds, and
+    /// who has found another queue is believed for as long.
+    #[test]
+    fn another_rate_forgets_nothing() {
+        let (mut accounts, begin) = accounts();
+        // 20 Mbit/s all the time
+        let limits = |accounts: &mut Accounts, tick: u64, bound| {
+            let at = begin + Duration::from_millis(50) * tick as u32;
+            accounts.next(Seen { bound, ..seen(at, 125_000 * tick, Start::default()) })
+        };
+        for tick in 0..40 {
+            limits(&mut accounts, tick, 0);
+        }
+        assert_eq!(limits(&mut accounts, 40, 0).rest, 0);
+        accounts.change(30_000_000, RTT);
+        assert_eq!(limits(&mut accounts, 41, 0).rest, 495, "half of what it held");
+        accounts.change(10_000_000, RTT);
+        let Start { window, rest, .. } = limits(&mut accounts, 42, 0);
+        assert_eq!([window, rest], [123, 0]);
+        assert_eq!(limits(&mut accounts, 43, 1).rest, 0);
+        accounts.change(40_000_000, RTT);
+        assert_eq!(limits(&mut accounts, 44, 1).rest, 0, "what is free is not known");
     }
 
     #[test]
