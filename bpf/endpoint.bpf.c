@@ -75,7 +75,6 @@ struct {
 #define TCP_INIT_CWND 10 /* include/net/tcp.h */
 #define ENOMSG 42
 #define AF_INET 2
-#define AF_INET6 10
 #define ETHERNET_HEADER 14
 
 static __always_inline struct xcp_endpoint_counts *books(void) {

@@ -15,8 +15,9 @@
  *   4. The time between retransmissions may be bounded (rto_max_ms), but never below two round
  *      trips: with more connections than packets fit on the link, round trips grow beyond any bound
  *      chosen before, and everything would be sent twice.
- *   5. Pacing is TCP's internal one, at 33/32 of the window per round trip: the timer comes late
- *      sometimes, and the window still bounds what is sent.
+ *   5. Pacing is TCP's internal one, at 31/32 of the window's rate on the wire, which is 1.02
+ *      windows of payload in a round trip: the timer comes late sometimes, and the window still
+ *      bounds what is sent.
  */
 
 /* After a timeout the next packet waits this part of a round trip at the most: the kernel does not
@@ -107,12 +108,8 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     __u32 flags, first;
     if (!c)
         return;
-    if (c->state == XCP_UNTOUCHED && !(c->ask.flags & XCP_ASK_OWN)) {
-        c->ask.flags = settings.ask.flags;
-        c->ask.initial_window = settings.ask.initial_window;
-        c->ask.own_id = settings.ask.own_id;
-        c->ask.rto_max_ms = settings.ask.rto_max_ms;
-    }
+    if (c->state == XCP_UNTOUCHED)
+        use_default(c);
     flags = c->ask.flags;
     first = c->ask.initial_window   ? c->ask.initial_window
             : flags & XCP_ASK_START ? start_window()

@@ -87,13 +87,6 @@ __noinline __u64 xcp_flow(struct __sk_buff *skb, const struct xcp_seen *seen) {
     return key ^ *(__u32 *)tcp; /* both ports */
 }
 
-/* What became of a packet. */
-enum xcp_settled {
-    XCP_SETTLED,
-    XCP_REFUSED,
-    XCP_CONTENDED, /* nobody has asked the law */
-};
-
 /* The law, and the books. flow: TCP's. Returns enum xcp_settled. */
 __noinline int xcp_settle(struct xcp_seen *seen, __u32 kind, __u64 flow) {
     struct xcp_robust_port *p;
@@ -125,12 +118,7 @@ __noinline int xcp_settle(struct xcp_seen *seen, __u32 kind, __u64 flow) {
     xcp_robust_tick(&p->router, now, backlog);
     if (kind == XCP_DATA) {
         xcp_robust_burst(&p->router, now, size, segments, &forward);
-        p->counts.processed += segments;
-        p->counts.processed_bytes += size;
-        p->counts.lowered += forward.feedback != seen->forward.feedback ? segments : 0;
-        p->counts.backlog = backlog;
-        if (backlog > p->counts.backlog_max)
-            p->counts.backlog_max = backlog;
+        count_data(&p->counts, seen, &forward);
         if (seen->malformed)
             p->others.malformed += segments;
     } else {

@@ -129,13 +129,6 @@ __noinline int xcp_police(struct xcp_port *p, struct xcp_policed_set *set, __u32
 
 #include "router_urgent.h"
 
-/* What became of a packet. */
-enum xcp_settled {
-    XCP_SETTLED,
-    XCP_REFUSED,
-    XCP_CONTENDED, /* nobody has asked the law */
-};
-
 /* The policer if there is one, the router's law, and the books. key: whose the packet is. Returns
  * enum xcp_settled. */
 __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
@@ -194,12 +187,7 @@ __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
         return XCP_REFUSED;
     }
     xcp_router_burst(&p->router, now, size, segments, &forward);
-    p->counts.processed += segments;
-    p->counts.processed_bytes += size;
-    p->counts.lowered += forward.feedback != seen->forward.feedback ? segments : 0;
-    p->counts.backlog = backlog;
-    if (backlog > p->counts.backlog_max)
-        p->counts.backlog_max = backlog;
+    count_data(&p->counts, seen, &forward);
     give(&p->sequence, taken);
     seen->forward = forward;
     return XCP_SETTLED;

@@ -203,6 +203,24 @@ static __always_inline void add(__u64 *to, __u64 more, int shared) {
         *to += more;
 }
 
+/* What became of a packet. */
+enum xcp_settled {
+    XCP_SETTLED,
+    XCP_REFUSED,
+    XCP_CONTENDED, /* nobody has asked the law */
+};
+
+/* A packet whose header the law has made this of, in the books, which somebody guards. */
+static __always_inline void count_data(struct xcp_port_counts *counts, const struct xcp_seen *seen,
+                                       const struct xcp_forward *forward) {
+    counts->processed += seen->segments;
+    counts->processed_bytes += seen->bytes;
+    counts->lowered += forward->feedback != seen->forward.feedback ? seen->segments : 0;
+    counts->backlog = seen->backlog;
+    if (seen->backlog > counts->backlog_max)
+        counts->backlog_max = seen->backlog;
+}
+
 /* A packet that has nothing to say to the law, in the books; shared: nothing guards them. */
 static __always_inline void count_other(struct xcp_port_others *o, const struct xcp_seen *seen,
                                         int shared) {

@@ -53,7 +53,7 @@ static __always_inline int drop_ours(struct __sk_buff *skb, __u32 handshakes_too
     __u32 before;
     if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) !=
             XCP_FOUND_TCP ||
-        bpf_skb_load_bytes(skb, segment.tcp + 13, &flags, 1))
+        bpf_skb_load_bytes(skb, segment.tcp + TCP_FLAGS, &flags, 1))
         return XCP_NEXT;
     if (flags & TCP_FLAG_SYN && !handshakes_too)
         return XCP_NEXT;

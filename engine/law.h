@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The choices that make up a router's law, and the named protocols, each a preset of them.
- * router.h, router_interval.h and limited.h carry them out.
+ * router.h, router_interval.h, limited.h and robust.h carry them out.
  *
  * Choices are independent but for what xcp_law_check refuses: combinations that would count
  * something twice, or ask for what nobody knows.
@@ -68,7 +68,7 @@
 #define XCP_ALPHA_CALENDAR 3006477107U /* 0.7 */
 
 #define XCP_CAPACITY_MAX (1ULL << 40)   /* bytes/s: 1.1 TB/s */
-#define XCP_INTERVAL_LIMIT (1ULL << 42) /* ns: 4398 s, what the RTT field can say */
+#define XCP_INTERVAL_LIMIT (1ULL << 42) /* ns: the RTT field ends at 4397 s */
 #define XCP_OVERHEAD_MAX 65535
 
 struct xcp_law {
@@ -91,6 +91,15 @@ struct xcp_law {
     xcp_u8 capacity_known;
     xcp_u8 unused[5];
 };
+
+/* Packets are taken for at most this long: no link carries longer ones, and products stay in 64
+ * bits. */
+#define XCP_SIZE_MAX (1U << 24)
+
+/* A packet's size on the link. */
+XCP_INLINE xcp_u32 xcp_law_size(const struct xcp_law *law, xcp_u32 size) {
+    return (size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + law->overhead;
+}
 
 /* N / N_b at most: P-XCP's paper names no bound, but a link whose own flows are few would
  * over-allocate without one. */

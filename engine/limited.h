@@ -47,8 +47,9 @@
 
 /* Of the capacity, what all packets of flows limited elsewhere may be offered in an interval: a
  * tenth, as a fraction of 2^32. */
-/* What a link has for one packet, before it is rounded into the header. */
 #define XCP_HEADROOM 429496730U
+
+/* What a link has for one packet, before it is rounded into the header. */
 struct xcp_grant {
     xcp_u32 size;     /* limited.h: one packet's size on this link */
     xcp_u32 segments; /* and how many packets there are */

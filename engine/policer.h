@@ -182,11 +182,9 @@ XCP_PART xcp_policer_learn(struct xcp_policer *p, struct xcp_router *r) {
     return 0;
 }
 
-/* A flow's hash, of which its set and its mark are made (SplitMix64's mixing). */
+/* A flow's hash, of which its set and its mark are made. */
 XCP_INLINE xcp_u64 xcp_policer_hash(const struct xcp_policer *p, xcp_u64 key) {
-    xcp_u64 z = key ^ p->seed;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+    xcp_u64 z = xcp_mix(key ^ p->seed);
     return z ^ z >> 31;
 }
 

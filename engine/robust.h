@@ -12,8 +12,8 @@
  *
  *   1. A control interval is cut in ten; sums run over the last d ("window"), traffic is measured
  *      over the last two parts ("M"), and what they decide holds for one part. A part is no
- *      shorter than forty packets of 1500 bytes take, for fewer measure nothing, as far as d / 2;
- *      nor than the mean X, for in less not every flow hears of it (the lesser one of this part's
+ *      shorter than half a millisecond, nor than forty packets of 1500 bytes take, for fewer measure
+ *      nothing, as far as d / 2; nor than the mean X, for in less not every flow hears of it (the lesser one of this part's
  *      end and the last one's, for windows of one may be a fallen capacity's and pass).
  *   2. F = alpha (C - y - O - (Q' - Q_T) / d), alpha = 0.7. O is the sum of all grants that y does
  *      not show yet; Q' is the queue at the time when what is granted now takes effect, followed
@@ -31,8 +31,8 @@
  *      senders share as in XCP.
  *   7. TCP without XCP in the same queue: its packets are dropped at random with a probability
  *      that steers their rate to the part of the link that the number of their flows has a right
- *      to (linear counting, 512 bits, anew each second, a second's count holding until the next
- *      one's is complete or larger). The probability follows their rate, but begins near what
+ *      to (linear counting, 512 bits, anew each second, or every 4 d where d is more than a quarter
+ *      of one; a count holds until the next one is complete or larger). The probability follows their rate, but begins near what
  *      TCP's own equation has for such a rate, for it is long in coming from nothing. Each side
  *      has the same part in draining the queue: TCP's is counted as its rate, and XCP does not
  *      give way for it, but where TCP's rate with it is still within its right: otherwise few
@@ -135,10 +135,6 @@ XCP_INLINE void xcp_robust_tick(struct xcp_robust *r, xcp_u64 now, xcp_u64 backl
         r->idle_ns += now - (r->busy_until_ns > r->start_ns ? r->busy_until_ns : r->start_ns);
         r->busy_until_ns = now;
     }
-}
-
-XCP_INLINE xcp_u32 xcp_robust_size(const struct xcp_robust *r, xcp_u32 size) {
-    return (size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + r->law.overhead;
 }
 
 /* The link that limits the packet's flow: difference 6. */
@@ -252,7 +248,7 @@ XCP_COLD void xcp_robust_arrive_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 b
  * xcp_router_arrival. */
 XCP_INLINE void xcp_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                    const struct xcp_forward *h, xcp_u64 backlog) {
-    xcp_u32 bytes = xcp_robust_size(r, size);
+    xcp_u32 bytes = xcp_law_size(&r->law, size);
     struct xcp_robust_pass pass;
     xcp_robust_tick(r, now, backlog);
     if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, h)))
@@ -444,7 +440,7 @@ XCP_INLINE void xcp_robust_leave(struct xcp_robust *r, xcp_u64 now, xcp_u32 s, x
 /* A packet with forward header departs; arguments as for xcp_router_departure. */
 XCP_INLINE void xcp_robust_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                      struct xcp_forward *h, xcp_u64 backlog) {
-    xcp_u32 bytes = xcp_robust_size(r, size);
+    xcp_u32 bytes = xcp_law_size(&r->law, size);
     xcp_robust_tick(r, now, backlog);
     xcp_robust_leave(r, now, bytes, backlog);
     if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, h)))
@@ -467,7 +463,7 @@ XCP_COLD void xcp_robust_pass_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 byt
  */
 XCP_INLINE void xcp_robust_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                 struct xcp_forward *h) {
-    xcp_u32 bytes = xcp_robust_size(r, size);
+    xcp_u32 bytes = xcp_law_size(&r->law, size);
     struct xcp_robust_pass pass;
     xcp_robust_tick(r, now, 0);
     if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, h))) {
@@ -534,7 +530,7 @@ XCP_INLINE int xcp_robust_others(struct xcp_robust *r, xcp_u64 bytes, xcp_u32 se
 XCP_INLINE int xcp_robust_other_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                         xcp_u32 kind, xcp_u64 flow, xcp_u64 backlog) {
     xcp_robust_tick(r, now, backlog);
-    return xcp_robust_others(r, xcp_robust_size(r, size), 1, kind, flow);
+    return xcp_robust_others(r, xcp_law_size(&r->law, size), 1, kind, flow);
 }
 
 /* Several pass together, `bytes` on the wire: as for xcp_robust_burst. Returns 0 where they are to
@@ -548,7 +544,7 @@ XCP_INLINE int xcp_robust_other_burst(struct xcp_robust *r, xcp_u64 bytes, xcp_u
 XCP_INLINE void xcp_robust_other_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                            xcp_u64 backlog) {
     xcp_robust_tick(r, now, backlog);
-    xcp_robust_leave(r, now, xcp_robust_size(r, size), backlog);
+    xcp_robust_leave(r, now, xcp_law_size(&r->law, size), backlog);
 }
 
 /* As xcp_robust_pass, for a packet without forward header; returns 0 where it is to be dropped. */
@@ -556,7 +552,7 @@ XCP_INLINE int xcp_robust_other_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 
                                      xcp_u64 flow) {
     int admitted = xcp_robust_other_arrival(r, now, size, kind, flow, 0);
     if (admitted)
-        xcp_robust_leave(r, now, xcp_robust_size(r, size), 0);
+        xcp_robust_leave(r, now, xcp_law_size(&r->law, size), 0);
     return admitted;
 }
 

@@ -2,7 +2,7 @@
 /*
  * The robust sender's bound B on what is in flight: what a round of acknowledgements tells of a
  * queue that no router governs, and what becomes of B, and of who is heard, at its end. Differences
- * 4 to 8, 13, 14 and 17 to 20 of robust_sender.h, which also has what happens within a round.
+ * 4 to 8, 10, 13, 14 and 16 to 20 of robust_sender.h, which also has what happens within a round.
  */
 #ifndef XCP_ROBUST_BOUND_H
 #define XCP_ROBUST_BOUND_H

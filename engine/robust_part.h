@@ -158,7 +158,7 @@ XCP_INLINE xcp_u64 xcp_robust_drop_least(const struct xcp_robust *r, xcp_u64 rig
 }
 
 /* The probability of a drop for TCP, by its rate, and its part of what the queue has to be drained
- * by beyond Q_T, over its right: p doubles no faster than twice a second. elsewhere: what flows
+ * by beyond Q_T, over its right: p grows by e^2 in a second at most. elsewhere: what flows
  * limited elsewhere send is nobody's to divide. */
 XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *part,
                           xcp_u64 elsewhere, const struct xcp_num *here) {

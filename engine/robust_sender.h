@@ -16,7 +16,8 @@
  *      W until the first window has been answered whole, for it may have filled a queue by itself.
  *      And only W, as with any sender of XCP, where a router on the path does not rely on its rate
  *      being kept (XCP_KEEPS comes back cleared), for there nothing else damps what it was given
- *      too much.
+ *      too much; but three packets, for on a short path W, which has nothing of the time that
+ *      packets take to be sent, may be less than one, and a receiver waits for a second one.
  *   2. A decrease leaves no gap: nobody waits until in flight is below W.
  *   3. Feedback without a router's mark counts for nothing, nor does that of packets sent before
  *      the last timeout. No increase goes beyond eight times what the last round delivered, once
@@ -141,8 +142,12 @@ XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     if (s->bound != XCP_ROBUST_UNBOUNDED)
         return xcp_robust_whole(xcp_robust_times(s->bound, rtt + back, rtt));
     w = xcp_robust_more(xcp_robust_more(s->top, s->last_top), s->xcp.cwnd);
-    if (!s->relied || s->rounds < XCP_ROBUST_FIRST_ROUNDS)
-        return xcp_robust_whole(xcp_robust_times(w, s->base_ns + back, s->base_ns));
+    if (!s->relied || s->rounds < XCP_ROBUST_FIRST_ROUNDS) {
+        w = xcp_robust_times(w, s->base_ns + back, s->base_ns);
+        if (!s->relied)
+            w = xcp_robust_more(w, XCP_ROBUST_LEAST_FLIGHT);
+        return xcp_robust_whole(w);
+    }
     if (!xcp_jumps_often(&s->jumps))
         rtt = xcp_robust_less(rtt, s->base_ns + (s->base_ns >> 1));
     rtt = xcp_robust_more(2 * s->base_ns, rtt + (rtt >> 1)) + 2 * back;

@@ -120,7 +120,7 @@ struct xcp_robust {
     /* TCP */
     xcp_u64 seen[8];   /* a bit for each flow's hash */
     xcp_u32 seen_bits; /* that are set */
-    xcp_u32 tcp_new;   /* seconds until all of TCP's flows have been counted once */
+    xcp_u32 tcp_new;   /* counts until all of TCP's flows have been counted once */
     xcp_u64 seen_since;
     xcp_u64 tcp_rate;  /* q20 */
     xcp_u64 tcp_right; /* q20; 0 without TCP */

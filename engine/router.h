@@ -64,12 +64,9 @@
 #include "limited.h"
 #include "router_interval.h"
 
-/* A link's id, from its seed: at random (SplitMix64's mixing), never 0. */
+/* A link's id, from its seed: at random, never 0. */
 XCP_INLINE xcp_u32 xcp_router_id(xcp_u64 seed) {
-    xcp_u64 z = seed + 0x9e3779b97f4a7c15ULL;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-    z >>= 32;
+    xcp_u64 z = xcp_mix(seed + 0x9e3779b97f4a7c15ULL) >> 32;
     return z ? (xcp_u32)z : 1;
 }
 
@@ -142,11 +139,6 @@ XCP_INLINE void xcp_router_read(const struct xcp_forward *h, struct xcp_path *p,
         xcp_path_read(h, p);
 }
 
-/* The packet's size on this link. */
-XCP_INLINE xcp_u32 xcp_router_size(const struct xcp_router *r, xcp_u32 size) {
-    return (size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + r->law.overhead;
-}
-
 /* Lines 1-6: packets of one flow, whose headers say p, together `bytes` on this link, are input. */
 XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments,
                                  const struct xcp_forward *h, const struct xcp_path *p,
@@ -179,7 +171,7 @@ XCP_INLINE void xcp_router_arrive(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
     struct xcp_path p;
     xcp_router_tick(r, now, backlog);
     xcp_router_read(h, &p, usual);
-    xcp_router_count(r, now, xcp_router_size(r, size), 1, h, &p, usual);
+    xcp_router_count(r, now, xcp_law_size(&r->law, size), 1, h, &p, usual);
 }
 
 XCP_COLD void xcp_router_arrive_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
@@ -204,7 +196,7 @@ XCP_INLINE void xcp_router_other_arrival(struct xcp_router *r, xcp_u64 now, xcp_
                                          xcp_u32 is_xcp, xcp_u64 backlog) {
     xcp_router_tick(r, now, backlog);
     if (r->law.input == XCP_INPUT_ALL || is_xcp)
-        r->input += xcp_router_size(r, size);
+        r->input += xcp_law_size(&r->law, size);
 }
 
 /* A packet without forward header departs. */
@@ -212,7 +204,7 @@ XCP_INLINE void xcp_router_other_departure(struct xcp_router *r, xcp_u64 now, xc
                                            xcp_u32 is_xcp, xcp_u64 backlog) {
     xcp_router_tick(r, now, backlog);
     if (r->law.capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER && !is_xcp)
-        r->others += xcp_router_size(r, size);
+        r->others += xcp_law_size(&r->law, size);
 }
 
 /* Both terms times min(1, d / RTT). */
@@ -421,7 +413,7 @@ XCP_INLINE void xcp_router_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
     if (!usual && !(h->flags & XCP_PRESENT))
         return;
     xcp_router_read(h, &p, usual);
-    xcp_router_settle(r, xcp_router_size(r, size), 1, &p, h, dither, usual);
+    xcp_router_settle(r, xcp_law_size(&r->law, size), 1, &p, h, dither, usual);
 }
 
 XCP_COLD void xcp_router_depart_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
@@ -456,7 +448,7 @@ XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, 
 
 XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
                                   struct xcp_forward *h) {
-    xcp_u32 s = xcp_router_size(r, size);
+    xcp_u32 s = xcp_law_size(&r->law, size);
     xcp_router_tick(r, now, 0);
     xcp_router_arrive_and_depart(r, now, s, s, 1, h, 0);
 }
@@ -467,7 +459,7 @@ XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
  */
 XCP_INLINE void xcp_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
                                 struct xcp_forward *h) {
-    xcp_u32 s = xcp_router_size(r, size);
+    xcp_u32 s = xcp_law_size(&r->law, size);
     if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h))) {
         xcp_router_tick(r, now, 0);
         xcp_router_arrive_and_depart(r, now, s, s, 1, h, 1);
@@ -530,7 +522,7 @@ XCP_INLINE void xcp_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32
                                       xcp_u32 is_xcp) {
     xcp_router_other_arrival(r, now, size, is_xcp, 0);
     if (r->law.capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER && !is_xcp)
-        r->others += xcp_router_size(r, size);
+        r->others += xcp_law_size(&r->law, size);
 }
 
 #endif

@@ -9,9 +9,6 @@
 
 #define XCP_FIRST_INTERVAL_NS 50000000ULL
 #define XCP_ALLOWED_QUEUE_NS 2000000ULL
-/* Packets are taken for at most this long: no link carries longer ones, and products stay in 64
- * bits. */
-#define XCP_SIZE_MAX (1U << 24)
 /* Packets that may pass together. */
 #define XCP_SEGMENTS_MAX 65535
 

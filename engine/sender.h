@@ -45,8 +45,8 @@
 #include "wire_classic.h"
 #include "wire_extended.h"
 
-/* struct xcp_sender.classic where feedback is in whole packets (wire_classic.h). */
 #define XCP_NO_LIMIT 0xffffffffU
+/* struct xcp_sender.classic where feedback is in whole packets (wire_classic.h). */
 #define XCP_SENDER_WHOLE 2
 
 /* One connection's state. Windows in 2^-32 packets. */

@@ -77,9 +77,10 @@ typedef __INT64_TYPE__ xcp_s64;
  * replaces. */
 #define XCP_OPAQUE(x) __asm__ volatile("" : "+r"(x))
 
+#define XCP_NS_PER_S 1000000000ULL
+
 /* Flags of a header in memory. They are not the wire's: wire_extended.h and wire_classic.h
  * translate. */
-#define XCP_NS_PER_S 1000000000ULL
 #define XCP_PRESENT 0x01 /* there is a header; all-zero means none */
 /* the 16-bit words are encoded as wire_classic.h says, else as wire_extended.h says */
 #define XCP_CLASSIC 0x02

@@ -2,9 +2,13 @@
 /*
  * The wire format of Zhang & Henderson's Linux implementation (2005), bit for bit.
  *
- *   kind 14, length 8: feedback, rtt (ms, 0 unknown), window (packets), 16-bit words in network
- *   order kind 15, length 4: feedback feedback: bits 15..3 two's-complement mantissa m, bits 2..0
- *   exponent e: m * 16^(e-3) packets of window
+ * Kind 14, length 8: feedback, rtt (ms; 0 is unknown) and window (packets), 16-bit words in network
+ * order.
+ *
+ * Kind 15, length 4: feedback.
+ *
+ * Feedback has a mantissa m in bits 15 to 3, two's complement, and an exponent e in bits 2 to 0, and
+ * stands for m * 16^(e-3) packets of window.
  *
  * The options are the alternate-checksum ones of RFC 1146, long out of use; only their lengths tell
  * them apart.
@@ -28,8 +32,9 @@
 #define XCP_CLASSIC_AT_WINDOW 6
 
 /* 4095 * 16^4 packets. */
-/* Round-trip time in ns to whole milliseconds, nearest, but at least 1 where it is known at all. */
 #define XCP_CLASSIC_FEEDBACK_MAX 0x7fff
+
+/* Round-trip time in ns to whole milliseconds, nearest, but at least 1 where it is known at all. */
 XCP_INLINE xcp_u16 xcp_classic_rtt_encode(xcp_u64 ns) {
     xcp_u64 ms;
     if (ns == 0)

@@ -16,9 +16,10 @@
 
 #include "dither.h"
 
-/* Round-trip time in ns to its code, nearest; 0 stays 0, what is longer than the format holds (4396
- * s) is the longest. */
 #define XCP_EXTENDED_FEEDBACK_MAX 0x7fff
+
+/* Round-trip time in ns to its code, nearest; 0 stays 0, what is longer than the format holds (4397
+ * s) is the longest. */
 XCP_INLINE xcp_u16 xcp_extended_rtt_encode(xcp_u64 ns) {
     xcp_s32 k;
     xcp_u64 code;

@@ -16,6 +16,14 @@ _Static_assert(sizeof(struct xcp_robust_sender) == 51 * 8, "ffi.rs: ROBUST_SENDE
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, base_ns) == 22 * 8,
                "ffi.rs: SENDER_BASE");
+_Static_assert(XCP_PRESENT == 0x01 && XCP_CLASSIC == 0x02 && XCP_MARK == 0x04 && XCP_IDS == 0x08 &&
+                   XCP_SHARED == 0x10 && XCP_KEEPS == 0x20 && XCP_OPENS == 0x40,
+               "header.rs: flags");
+_Static_assert(XCP_WAIT_MAX == 15, "header.rs: WAIT_MAX");
+_Static_assert(XCP_OTHER_UNKNOWN == 0 && XCP_OTHER_ACK == 1 && XCP_OTHER_TCP == 2,
+               "robust.rs: Other::code");
+_Static_assert(XCP_ROBUST_FREE == 0 && XCP_ROBUST_DELAY == 1 && XCP_ROBUST_COMPETE == 2,
+               "robust_sender.rs: state");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
 
@@ -291,11 +299,11 @@ void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struc
     xcp_path_read(h, &p);
     struct xcp_router copy = *r; /* whose pools are charged */
     if (r->law.shuffle == XCP_SHUFFLE_MATCHING) {
-        g->size = xcp_router_size(r, size);
+        g->size = xcp_law_size(&r->law, size);
         g->segments = 1;
         xcp_limited_grant(&copy, &p, h, g);
     } else {
-        xcp_router_grant(&copy, &p, xcp_router_size(r, size), 1, g, 0);
+        xcp_router_grant(&copy, &p, xcp_law_size(&r->law, size), 1, g, 0);
     }
 }
 
@@ -422,7 +430,7 @@ xcp_u32 xcp_shim_robust_other_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 si
 /* As xcp_shim_router_any. */
 void xcp_shim_robust_any(struct xcp_robust *r, xcp_u32 what, xcp_u64 now, xcp_u32 size,
                          struct xcp_forward *h, xcp_u64 backlog) {
-    xcp_u32 bytes = xcp_robust_size(r, size);
+    xcp_u32 bytes = xcp_law_size(&r->law, size);
     xcp_robust_tick(r, now, backlog);
     if (what == 0) {
         xcp_robust_arrive_any(r, now, bytes, h);

@@ -283,7 +283,7 @@ impl ConfigError {
             Self::Gain { .. } => "write a number that is at least 0 and below 1",
             Self::Overhead => "write a number of bytes up to 65535",
             Self::QueueTarget => "write a shorter queue",
-            Self::CalendarTarget => "write a queue of 5 ms at most, or leave it out",
+            Self::CalendarTarget => "write 5 ms or two full packets at most, or leave it out",
             Self::OtherTwice => "write input = \"xcp\" with capacity-for-xcp = \"minus-other\"",
             Self::SpareWithoutIds => "write shuffle = \"matching\" with spare = \"limited\"",
             Self::SpareMost => "write a number from 1 to 255",
@@ -302,8 +302,8 @@ impl fmt::Display for ConfigError {
                 f.write_str("the capacity must lie between 1 byte/s and 2^40 bytes/s")
             }
             Self::Intervals { max_ns, .. } if *max_ns > INTERVAL_MAX_NS => f.write_str(
-                "`max-interval` is more than 4398 s, the longest RTT that a header \
-                    can hold",
+                "`max-interval` is more than 4398 s, just above the longest RTT that a \
+                    header can hold",
             ),
             Self::Intervals { min_ns: 0, .. } => {
                 f.write_str("the shortest control interval must be longer than 0")
@@ -322,8 +322,8 @@ impl fmt::Display for ConfigError {
             Self::QueueTarget => f.write_str("the queue target must be at most 2^40 bytes"),
             Self::CalendarTarget => f.write_str(
                 "with the law `robust` the queue target must be at most 5 ms, or two full packets: \
-                 its senders take a queue that stands longer for one that no router governs, and \
-                 leave the link to whoever does not",
+                 its senders take a queue that stands for longer to be one that no router governs, \
+                 and then yield the link to senders that do not",
             ),
             Self::OtherTwice => f.write_str(
                 "other traffic would be subtracted twice: from the capacity, and again as input",

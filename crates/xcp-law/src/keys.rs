@@ -91,7 +91,7 @@ pub const KEYS: &[Key] = &[
         takes: Takes::Fraction(|law, v| law.alpha = v),
         default: "the preset's; 0.4",
         example: "0.2",
-        doc: "Gain on spare bandwidth, above 0 and below 1. Stable below 0.555 (π/4√2); for `robust`, see \
+        doc: "Gain on spare bandwidth, above 0 and below 1. Stable below 0.555 (π/(4√2)); for `robust`, see \
               `control`.",
     },
     Key {

@@ -28,7 +28,7 @@ pub enum Share {
 
 impl Share {
     /// What there is to choose from.
-    pub const CHOICES: &'static str = "connection, address, prefix, prefix/28 or prefix/28/56";
+    pub const CHOICES: &'static str = "connection, address, prefix, prefix/28 or prefix/28/48";
 
     /// What a text says.
     #[must_use]

@@ -37,6 +37,10 @@ pub struct Leg {
     pub unsent: usize,
 }
 
+/// A peer with room for nothing that was heard within this time answers what it is asked: twice what
+/// lies between two probes at most (TCP_RTO_MAX).
+const ANSWERS_MS: u32 = 240_000;
+
 /// What every socket is told.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Common {
@@ -109,9 +113,21 @@ pub fn tell_patience(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
         set(fd, libc::SOL_TCP, libc::TCP_KEEPIDLE, common.keepalive)?;
     }
     if common.give_up_ms != 0 {
-        set(fd, libc::SOL_TCP, libc::TCP_USER_TIMEOUT, common.give_up_ms)?;
+        tell_give_up(fd, common.give_up_ms)?;
     }
     Ok(())
+}
+
+/// After how many milliseconds without acknowledgement the peer is given up; 0: as the kernel likes.
+pub fn tell_give_up(fd: BorrowedFd<'_>, give_up_ms: u32) -> io::Result<()> {
+    set(fd, libc::SOL_TCP, libc::TCP_USER_TIMEOUT, give_up_ms)
+}
+
+/// Whether the peer has room for nothing, and says so whenever it is asked, which is each two
+/// minutes at least. With [`tell_give_up`] the kernel counts this as silence (tcp_probe_timer), and
+/// ends the connection of a reader that pauses, which hears nothing of it.
+pub fn is_held_back(fd: BorrowedFd<'_>) -> bool {
+    tcp_info(fd).is_ok_and(|raw| raw.tcpi_snd_wnd == 0 && raw.tcpi_last_ack_recv < ANSWERS_MS)
 }
 
 /// Before it connects or listens (what is accepted inherits it): the window is agreed on in the

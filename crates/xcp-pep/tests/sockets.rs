@@ -120,6 +120,29 @@ fn a_slow_reader_stops_the_fast_writer_and_little_is_held() {
     assert!(got == data[..sent]);
 }
 
+/// RFC 9293 §3.8.6.1: a peer that answers with a window of zero is there. The kernel, told for how
+/// long to wait for a peer, ends such a connection all the same.
+#[test]
+fn a_reader_that_pauses_for_longer_than_silence_is_borne_is_waited_for() {
+    let mut settings = Settings::default();
+    settings.common.give_up_ms = 2000;
+    let proxy = Proxy::new(settings, 1 << 20);
+    let (listener, address) = server();
+    let client = proxy.connect(address);
+    let (mut reader, _) = listener.accept().unwrap();
+    let data = noise(1, 64 << 20);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (&client).write_all(&data).unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+        });
+        std::thread::sleep(Duration::from_secs(8));
+        let mut got = Vec::new();
+        reader.read_to_end(&mut got).unwrap();
+        assert!(got == data, "{} of {} bytes", got.len(), data.len());
+    });
+}
+
 #[test]
 fn without_a_pipe_left_everything_still_arrives() {
     // One pipe for twenty connections whose readers are slow.

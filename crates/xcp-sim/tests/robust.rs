@@ -176,6 +176,44 @@ fn two_queues_that_tcp_fills_are_the_routers() {
     }
 }
 
+/// On a path that is shorter than a packet takes to be sent, W is less than one, and a receiver waits
+/// for a second one. Where only W may be in flight, for a router does not rely on rates being kept,
+/// the link would carry a packet each 40 ms: .005 to .08 of what it can.
+#[test]
+fn a_short_path_is_full_whatever_the_routers_law() {
+    for law in ["xcp", "p-xcp", "ixcp-r", "robust"] {
+        for (rate, delay) in [("10mbit", "10us"), ("10mbit", "300us"), ("100mbit", "50us")] {
+            let text = format!(
+                r#"
+                title = "A host behind a slow link"
+                duration = "3s"
+                measure = {{ from = "1s" }}
+
+                [[link]]
+                name = "bottleneck"
+                between = ["S", "D"]
+                rate = "{rate}"
+                delay = "{delay}"
+                queue = {{ kind = "xcp", law = "{law}", limit = "1000p" }}
+
+                [[flow]]
+                from = "S"
+                to = "D"
+                congestion = "xcp-robust"
+                "#
+            );
+            let overrides = Overrides::none().with("sample", "off");
+            let scenario = load(Path::new("short.toml"), &text, &overrides).unwrap().remove(0);
+            let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();
+            let link = &run.summary.links["bottleneck"];
+            assert!(
+                link.utilisation > 0.95 && link.queue_mean < 6.0,
+                "{law}, {rate}, {delay}: {link:?}"
+            );
+        }
+    }
+}
+
 /// On a path without any router it is a TCP that keeps the queue short where it is alone.
 #[test]
 fn without_a_router_it_is_bound_by_delay() {

@@ -25,6 +25,10 @@ pub struct Edit {
     pub wrong: &'static str,
 }
 
+const fn law(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "law.h", right, wrong }
+}
+
 const fn router(right: &'static str, wrong: &'static str) -> Edit {
     Edit { file: "router.h", right, wrong }
 }
@@ -252,8 +256,8 @@ pub const MUTANTS: &[Mutant] = &[
     one(
         "overhead-ignored",
         "bytes for framing not added",
-        &[router(
-            "(size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + r->law.overhead",
+        &[law(
+            "(size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + law->overhead",
             "size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX",
         )],
     ),

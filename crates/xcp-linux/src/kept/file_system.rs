@@ -201,7 +201,8 @@ impl Directory {
 
     /// A directory in this one; `None` if there is nothing of that name.
     ///
-    /// # Errors It is not a directory, or somebody else than root may write into it.
+    /// # Errors
+    /// It is not a directory, or somebody else than root may write into it.
     pub fn open(&self, name: &str) -> Result<Option<Self>> {
         let path = self.path.join(name);
         let told = |e: Errno| {

@@ -142,6 +142,8 @@ pub(super) struct Connection {
     /// How often the long leg had retransmitted when a probe was first answered that goes without
     /// data (`outage.rs`).
     answered: Option<u8>,
+    /// Whether the client and the server have no room, and may take as long as they like.
+    held_back: [bool; 2],
     /// Sides that broke after their end: they acknowledge nothing any more.
     gone: [bool; 2],
     /// It is heard when the client's socket has room again.
@@ -204,6 +206,7 @@ impl Connection {
             stores: <[Store; 2]>::default(),
             waits: [Wait::Source; 2],
             answered: None,
+            held_back: [false; 2],
             gone: [false; 2],
             hears_room: false,
             born: bench.now,
@@ -256,7 +259,7 @@ impl Connection {
 
     /// A connection that lasts has the kernel ask after silent peers, and wait for them as long as
     /// was asked for. Most are over before, and need no timer. `false`: it is not open yet.
-    pub(super) fn last(&self) -> bool {
+    pub(super) fn last(&mut self) -> bool {
         if !matches!(self.phase, Phase::Open | Phase::Ending) {
             return false;
         }
@@ -265,6 +268,7 @@ impl Connection {
                 tracing::debug!(number = self.number, %why, "a leg uses the kernel's timeouts");
             }
         }
+        self.held_back = [false; 2];
         true
     }
 
@@ -472,6 +476,24 @@ impl Connection {
             && let Err(why) = socket::resize(leg, &settings.wan)
         {
             tracing::debug!(number = self.number, %why, "a leg keeps its buffers");
+        }
+    }
+
+    /// Readers may pause for as long as they like: they are not given up while they answer.
+    pub(super) fn wait_for_readers(&mut self) {
+        if !matches!(self.phase, Phase::Open | Phase::Ending) {
+            return;
+        }
+        let legs = [Some(self.client.as_fd()), self.server.as_ref().map(OwnedFd::as_fd)];
+        for (leg, held_back) in legs.into_iter().zip(&mut self.held_back) {
+            let Some(leg) = leg else { continue };
+            let now = socket::is_held_back(leg);
+            if now != *held_back {
+                let give_up_ms = if now { 0 } else { self.settings.common.give_up_ms };
+                if socket::tell_give_up(leg, give_up_ms).is_ok() {
+                    *held_back = now;
+                }
+            }
         }
     }
 

@@ -352,7 +352,7 @@ impl Running {
         let Some(places) = self.outage.due(now, self.places.connections.len()) else { return };
         while let Some(token) = self.outage.grown(now) {
             if let Some(place) = self.places.find(token)
-                && let Some(connection) = &self.places.connections[place]
+                && let Some(connection) = &mut self.places.connections[place]
                 && !connection.last()
             {
                 self.outage.arm(now, token);
@@ -362,7 +362,10 @@ impl Running {
         let waiting = places
             .filter(|place| {
                 let connection = self.places.connections[*place].as_mut();
-                connection.is_some_and(|connection| connection.ask_after_outage(shared))
+                connection.is_some_and(|connection| {
+                    connection.wait_for_readers();
+                    connection.ask_after_outage(shared)
+                })
             })
             .count();
         self.outage.found(now, self.places.used, waiting);

@@ -168,15 +168,6 @@ impl Browser {
         };
         self.events.iter().filter(bad).map(Value::to_string).collect()
     }
-
-    /// The whole page as PNG, in base64.
-    pub fn screenshot(&mut self) -> String {
-        let shot = self.call(
-            "Page.captureScreenshot",
-            json!({ "format": "png", "captureBeyondViewport": true }),
-        );
-        shot["data"].as_str().unwrap().to_owned()
-    }
 }
 
 impl Drop for Browser {

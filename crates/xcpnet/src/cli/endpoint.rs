@@ -76,7 +76,8 @@ pub struct EndpointEnable {
     /// Network namespace of the devices, by name or path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// First advertised window of every connection, in segments; 0 leaves it to the kernel
+    /// First advertised window of every connection, in segments; 0 leaves it to the kernel [default:
+    /// 2000]
     #[arg(long, value_name = "SEGMENTS", value_parser = window())]
     pub receive_window: Option<u32>,
     /// First congestion window, in packets; 0 leaves it to the kernel

@@ -112,7 +112,7 @@ pub struct PepRun {
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
     /// Rate at which this gateway receives from the long link, which determines how large buffers
-    /// are [default: 110mbit, or --rate if that is more]
+    /// are [default: room for 8 MiB, or for what --rate needs if that is more]
     #[arg(long, value_name = "RATE")]
     pub rate_in: Option<String>,
     /// Round-trip time of the long link, which determines how large buffers are and how fast
