@@ -258,6 +258,26 @@ impl Quantity {
         Self::InputTraffic,
     ];
 
+    /// Whether it is a flow's, and not a link direction's.
+    #[must_use]
+    pub fn is_of_flows(self) -> bool {
+        matches!(self, Self::Goodput | Self::Cwnd | Self::Srtt | Self::Retransmits)
+    }
+
+    /// Whether only link directions with an XCP router have it.
+    #[must_use]
+    pub fn is_of_routers(self) -> bool {
+        matches!(
+            self,
+            Self::ControlInterval
+                | Self::FlowsEstimated
+                | Self::Phi
+                | Self::Shuffled
+                | Self::PersistentQueue
+                | Self::InputTraffic
+        )
+    }
+
     /// Column name: `snake_case`, unit included where it is not plain.
     #[must_use]
     pub fn column(self) -> &'static str {

@@ -32,7 +32,9 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     };
     let series = wanted.kind == Kind::Series;
     refuse_what_means_nothing(&wanted)?;
-    let carried = carry_out(&arguments.what, series)?;
+    let carried = carry_out(&arguments.what, series, |scenarios| {
+        wanted.check(scenarios).map_err(Failure::new)
+    })?;
     if carried.interrupted() {
         let what = format!("interrupted; nothing was written to {}", arguments.out.display());
         return Err(Failure::with_status(what, INTERRUPTED));

@@ -52,9 +52,13 @@ impl Carried {
     }
 }
 
-/// Reads the files, and runs what is in them. `series`: whether those are wanted, which claims want
-/// in any case.
-pub fn carry_out(arguments: &WhatIsRun, series: bool) -> Result<Carried, Failure> {
+/// Reads the files, and runs what is in them if it is not `refused`. `series`: whether those are
+/// wanted, which claims want in any case.
+pub fn carry_out(
+    arguments: &WhatIsRun,
+    series: bool,
+    refused: impl FnOnce(&[&Scenario]) -> Result<(), Failure>,
+) -> Result<Carried, Failure> {
     let mut sources = Vec::new();
     let mut loaded: Vec<Loaded> = Vec::new();
     let mut origins = Vec::new();
@@ -67,6 +71,7 @@ pub fn carry_out(arguments: &WhatIsRun, series: bool) -> Result<Carried, Failure
         sources.push(Source { name: file.display().to_string(), text });
     }
     arguments.on.check()?;
+    refused(&loaded.iter().map(|l| &l.scenario).collect::<Vec<_>>())?;
     let jobs = memory::fitting(&loaded, arguments.on.jobs(batch::jobs(arguments.jobs)))?;
     interrupt::listen()?;
     let scenarios: Vec<Scenario> = loaded.into_iter().map(|l| l.scenario).collect();
@@ -94,7 +99,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     if arguments.end_with_input {
         interrupt::listen_to_end_of_input()?;
     }
-    let carried = carry_out(&arguments.what, arguments.out.is_some())?;
+    let carried = carry_out(&arguments.what, arguments.out.is_some(), |_| Ok(()))?;
     let interrupted = carried.interrupted();
     let Carried { scenarios, runs, sources, origins } = carried;
     let verdicts: Vec<Vec<Verdict>> =

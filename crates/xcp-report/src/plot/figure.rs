@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use xcp_model::Scenario;
 use xcp_model::run::{FlowSummary, GroupSummary, Quantity, Run, Subject};
+use xcp_model::{Sampling, Scenario};
 
 use crate::axis::Unit;
 use crate::table::{groups, quantile};
@@ -152,6 +152,67 @@ const NUMBERS: [(&str, Measure, OfFlow); 3] = [
     ("rtt_mean_s", measure("Mean round-trip time", Unit::Seconds), |flow| flow.rtt_mean()),
 ];
 
+impl Wanted<'_> {
+    /// Whether runs of these scenarios can have what the figure shows, as far as that is known
+    /// before they are run.
+    ///
+    /// # Errors
+    /// They cannot.
+    pub fn check(&self, scenarios: &[&Scenario]) -> Result<(), NoFigure> {
+        let transfers = || scenarios.iter().flat_map(|s| &s.flows).any(|f| f.bytes().is_some());
+        match self.kind {
+            Kind::Series => self.check_series(scenarios),
+            Kind::Cdf if number_of(self.quantity)?.0 == NUMBERS[0].1 && !transfers() => {
+                Err(NoFigure::Nothing(
+                    "no flow has such a number; completion times need flows with `bytes`",
+                ))
+            }
+            Kind::Completion if !transfers() => {
+                Err(NoFigure::Nothing("no flow completes a transfer; the flows need `bytes`"))
+            }
+            Kind::Cdf | Kind::Completion | Kind::Delay => Ok(()),
+        }
+    }
+
+    fn check_series(&self, scenarios: &[&Scenario]) -> Result<(), NoFigure> {
+        let (quantity, _) = series_of(self.quantity)?;
+        let directions: BTreeMap<String, bool> = scenarios
+            .iter()
+            .flat_map(|s| &s.links)
+            .flat_map(|link| {
+                let names = [link.name.clone(), format!("{}.reverse", link.name)];
+                names.into_iter().zip(link.directions.iter().map(|d| d.queue.router().is_some()))
+            })
+            .fold(BTreeMap::new(), |mut all, (name, routed)| {
+                *all.entry(name).or_default() |= routed;
+                all
+            });
+        if let Some(link) = self.link {
+            if !directions.contains_key(link) {
+                return Err(NoFigure::Link(link.to_owned(), directions.into_keys().collect()));
+            }
+            if quantity.is_of_flows() {
+                return Err(NoFigure::Nothing(
+                    "--link names a link, and this is a quantity of flows",
+                ));
+            }
+        }
+        let routed =
+            directions.iter().any(|(name, routed)| *routed && self.link.is_none_or(|l| l == name));
+        if quantity.is_of_routers() && !routed {
+            return Err(NoFigure::Nothing(
+                "the runs have no such series: only a queue of kind \"xcp\" has this quantity",
+            ));
+        }
+        if scenarios.iter().all(|s| s.sample == Sampling::Off) {
+            return Err(NoFigure::Nothing(
+                "the runs have no series, because sample is \"off\"; leave that out",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Makes a figure from runs and, in the same order, the scenarios they came from.
 ///
 /// # Errors
@@ -161,11 +222,12 @@ pub fn figure(
     scenarios: &[Scenario],
     wanted: &Wanted<'_>,
 ) -> Result<Figure, NoFigure> {
+    wanted.check(&scenarios.iter().collect::<Vec<_>>())?;
     let title = runs.first().map_or_else(String::new, |run| run.title.clone());
     let (x, y, curves) = match wanted.kind {
         Kind::Series => {
             let (quantity, y) = series_of(wanted.quantity)?;
-            let curves = series(runs, scenarios, quantity, wanted.link)?;
+            let curves = series(runs, scenarios, quantity, wanted.link);
             (Measure { range: Range::ToTheEnd, ..measure("Time", Unit::Seconds) }, y, curves)
         }
         Kind::Cdf => {
@@ -197,11 +259,11 @@ pub fn figure(
     if !curves.iter().any(drawn) {
         return Err(NoFigure::Nothing(match wanted.kind {
             Kind::Series => {
-                "the runs have no such series: the quantity belongs to another kind of queue, or \
-                 sample is \"off\""
+                "the runs have no such series: the quantity belongs to another kind of queue than \
+                 the bottleneck's; name a link with --link"
             }
-            Kind::Cdf => "no flow has such a number; completion times need flows with `bytes`",
-            Kind::Completion => "no flow completed a transfer; the flows need `bytes`",
+            Kind::Cdf => "no flow has such a number: none ran, or none completed its transfer",
+            Kind::Completion => "no flow completed its transfer; make the run longer",
             Kind::Delay => "no flow has RTT samples in the measured period",
         }));
     }
@@ -232,24 +294,11 @@ fn series(
     scenarios: &[Scenario],
     quantity: Quantity,
     link: Option<&str>,
-) -> Result<Vec<Curve>, NoFigure> {
-    if let Some(link) = link.filter(|link| !links::all(runs).contains(link)) {
-        return Err(NoFigure::Link(
-            link.to_owned(),
-            links::all(runs).into_iter().map(str::to_owned).collect(),
-        ));
-    }
-    let of_link = runs
-        .iter()
-        .flat_map(|run| &run.series)
-        .any(|s| s.quantity == quantity && matches!(s.subject, Subject::Link(_)));
-    if link.is_some() && !of_link {
-        return Err(NoFigure::Nothing("--link names a link, and this is a quantity of flows"));
-    }
+) -> Vec<Curve> {
     let mut curves = Vec::new();
     for run in runs {
         let name = human::run_name(run);
-        if of_link {
+        if !quantity.is_of_flows() {
             let bottleneck = links::bottlenecks(runs, scenarios).into_iter().next();
             let Some(link) = link.or(bottleneck) else { continue };
             let points = points(run, &Subject::Link(link.to_owned()), quantity);
@@ -272,7 +321,7 @@ fn series(
             curves.push(Curve { name, manner: Manner::Line, points: median(&own) });
         }
     }
-    Ok(curves)
+    curves
 }
 
 fn points(run: &Run, subject: &Subject, quantity: Quantity) -> Vec<(f64, f64)> {

@@ -3,7 +3,9 @@
 use xcp_model::run::{Quantity, Run, Subject};
 use xcp_report::plot::{Kind, Wanted, figure};
 
+use crate::MANNERS;
 use crate::common::browser::Browser;
+use crate::common::scenario;
 use crate::plots::values;
 
 /// How many pictures of these menus are SVG with text and lines, and nothing else.
@@ -41,7 +43,7 @@ pub fn charts_can_be_saved(browser: &mut Browser, runs: &[Run]) {
         let (name, svg) = saved(browser, "cwnd", run, "svg");
         assert!(name.ends_with("cwnd_packets.svg") && name.contains("Four-flows"), "{name}");
         let wanted = Wanted { kind: Kind::Series, quantity: Some("cwnd_packets"), link: None };
-        let plotted = figure(&runs[run..=run], &[], &wanted).unwrap().svg();
+        let plotted = figure(&runs[run..=run], &[scenario(MANNERS[run])], &wanted).unwrap().svg();
         alike(&svg, &plotted, run > 0);
     }
     let (name, csv) = saved(browser, "queue", 0, "csv");

@@ -80,6 +80,29 @@ fn figures_are_drawn() {
         let output = run(2, &[&["plot", "s.toml"], &words[..]].concat(), dir);
         assert!(text(&output.stderr).contains(told), "{arguments}: {}", text(&output.stderr));
     }
+    // What the file cannot have is told before anything is run: this would not fit into any memory.
+    let without_bytes = crate::home(SMALL);
+    let endless =
+        ["duration=100000000s", "sample=10s", "flow.flow.count=10000"].map(|set| ["--set", set]);
+    for (arguments, told) in [
+        ("series --quantity jain", "there is no quantity \"jain\""),
+        ("series --link nowhere", "the links are bottleneck, bottleneck.reverse"),
+        ("series --link bottleneck --quantity srtt_s", "this is a quantity of flows"),
+        ("series --variant TCP --quantity phi_bps", "only a queue of kind \"xcp\""),
+        ("cdf --quantity cwnd", "the quantities are completion_time_s"),
+        ("cdf", "completion times need flows with `bytes`"),
+        ("completion", "the flows need `bytes`"),
+        ("series", "memory"),
+    ] {
+        let words: Vec<&str> = ["plot", "s.toml", "--out", "c.svg", "--figure"]
+            .into_iter()
+            .chain(arguments.split(' '))
+            .chain(endless.into_iter().flatten())
+            .collect();
+        let output = run(2, &words, without_bytes.path());
+        assert!(text(&output.stderr).contains(told), "{arguments}: {}", text(&output.stderr));
+    }
+    assert_eq!(listing(without_bytes.path()), ["s.toml"]);
     assert_eq!(
         listing(dir),
         ["a.svg", "b.svg", "d.svg", "s.toml", "sub"],
