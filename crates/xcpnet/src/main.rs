@@ -24,43 +24,15 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::cli::{Cli, Command};
+use crate::failure::Failure;
 use crate::output::Printer;
 
 fn main() -> ExitCode {
-    let cli = match command_line() {
-        Ok(line) => read(line),
-        Err(failure) => {
-            failure.tell();
-            return ExitCode::from(failure.status);
-        }
-    };
     let mut printer = Printer::new();
-    let result = match cli.command {
-        Command::Run(arguments) => run::run(&arguments, &mut printer),
-        Command::Plot(arguments) => plot::plot(&arguments),
-        Command::Playground(arguments) => playground::write(&arguments),
-        Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
-        Command::Theory(arguments) => theory::theory(&arguments, &mut printer),
-        Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
-        #[cfg(target_os = "linux")]
-        Command::Lab { command } => kernel::lab::lab(&command, &mut printer),
-        #[cfg(target_os = "linux")]
-        Command::Router(arguments) => kernel::router::router(&arguments, &mut printer),
-        #[cfg(target_os = "linux")]
-        Command::Endpoint(arguments) => kernel::endpoint::endpoint(&arguments, &mut printer),
-        #[cfg(target_os = "linux")]
-        Command::Pep(arguments) => kernel::pep::pep(&arguments, &mut printer),
-        #[cfg(target_os = "linux")]
-        Command::Serve(arguments) => kernel::serve::serve(&arguments, &mut printer),
-        #[cfg(target_os = "linux")]
-        Command::Doctor(arguments) => kernel::doctor::doctor(&arguments, &mut printer),
-        Command::Completions { shell } => printer.text(&cli::generated::completions(shell)),
-        Command::Man { directory } => cli::generated::manual(&directory),
-        Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
-            .map_err(|e| failure::Failure::new(e.to_string()))
-            .and_then(|text| printer.line(&text)),
-    };
-    match result {
+    let done = command_line()
+        .and_then(|line| read(line, &mut printer))
+        .and_then(|cli| cli.map_or(Ok(()), |cli| carry_out(cli.command, &mut printer)));
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
@@ -69,10 +41,43 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command that a line is, or the end of the program with clap's message.
-fn read(line: Vec<std::ffi::OsString>) -> Cli {
-    let matches = taking_negative_numbers(Cli::command()).get_matches_from(line);
-    Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit())
+fn carry_out(command: Command, printer: &mut Printer) -> Result<(), Failure> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments, printer),
+        Command::Plot(arguments) => plot::plot(&arguments),
+        Command::Playground(arguments) => playground::write(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments, printer),
+        Command::Theory(arguments) => theory::theory(&arguments, printer),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments, printer),
+        #[cfg(target_os = "linux")]
+        Command::Lab { command } => kernel::lab::lab(&command, printer),
+        #[cfg(target_os = "linux")]
+        Command::Router(arguments) => kernel::router::router(&arguments, printer),
+        #[cfg(target_os = "linux")]
+        Command::Endpoint(arguments) => kernel::endpoint::endpoint(&arguments, printer),
+        #[cfg(target_os = "linux")]
+        Command::Pep(arguments) => kernel::pep::pep(&arguments, printer),
+        #[cfg(target_os = "linux")]
+        Command::Serve(arguments) => kernel::serve::serve(&arguments, printer),
+        #[cfg(target_os = "linux")]
+        Command::Doctor(arguments) => kernel::doctor::doctor(&arguments, printer),
+        Command::Completions { shell } => printer.text(&cli::generated::completions(shell)),
+        Command::Man { directory } => cli::generated::manual(&directory),
+        Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
+            .map_err(|e| Failure::new(e.to_string()))
+            .and_then(|text| printer.line(&text)),
+    }
+}
+
+/// The command that a line is; none if it asks for help or the version, which are then printed. A
+/// line that is wrong ends the program with clap's message.
+fn read(line: Vec<std::ffi::OsString>, printer: &mut Printer) -> Result<Option<Cli>, Failure> {
+    let matches = taking_negative_numbers(Cli::command()).try_get_matches_from(line);
+    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => Ok(Some(cli)),
+        Err(e) if e.use_stderr() => e.exit(),
+        Err(e) => printer.text(&e.render().to_string()).map(|()| None),
+    }
 }
 
 /// So that -1 is a value which the option refuses, and not an unknown option -1, for which clap's
@@ -88,12 +93,12 @@ fn taking_negative_numbers(command: clap::Command) -> clap::Command {
 
 /// What was typed, with settings written as tc's, and those of files, as flags.
 #[cfg(target_os = "linux")]
-fn command_line() -> Result<Vec<std::ffi::OsString>, failure::Failure> {
+fn command_line() -> Result<Vec<std::ffi::OsString>, Failure> {
     let line = cli::router::with_flags(std::env::args_os());
     cli::config_file::written_out(&Cli::command(), line)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn command_line() -> Result<Vec<std::ffi::OsString>, failure::Failure> {
+fn command_line() -> Result<Vec<std::ffi::OsString>, Failure> {
     Ok(std::env::args_os().collect())
 }

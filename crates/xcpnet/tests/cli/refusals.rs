@@ -53,11 +53,18 @@ fn an_unwritable_place_is_named_before_the_run() {
 #[test]
 fn a_full_disk_on_stdout_is_told() {
     let home = home(SMALL);
-    for arguments in [&["run", "s.toml"][..], &["run", "s.toml", "--json"], &["schema"]] {
+    for arguments in [
+        &["run", "s.toml"][..],
+        &["run", "s.toml", "--json"],
+        &["schema"],
+        &["--help"],
+        &["run", "--help"],
+        &["--version"],
+    ] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output =
             xcpnet().args(arguments).current_dir(home.path()).stdout(full).output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(
             text(&output.stderr).contains("standard output: the disk is full"),
             "{}",
@@ -124,4 +131,9 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr), "wrote out/report.html\n");
     assert!(home.path().join("out/report.html").exists());
+    let mut child =
+        xcpnet().arg("--help").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
 }
