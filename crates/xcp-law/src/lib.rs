@@ -1,6 +1,6 @@
 //! The words that everything else of xcpnet is written in: [`units`], [`quantity`]s as people write
-//! them ([`typed`] on a command line), [`list`]s of them, words and paths ([`text`]), and the
-//! vocabulary of a router's law: its choices, the named laws, the keys that set them, their ranges
+//! them ([`typed`] on a command line), [`list`]s of them, words and paths ([`text`]), the [`file`]s
+//! in which they stand, and the vocabulary of a router's law: its choices, the named laws, the keys that set them, their ranges
 //! and what they mean, each spelt once.
 //!
 //! The scenario's reader, its schema and documentation, the simulator, the theory, the lab and
@@ -22,6 +22,7 @@
 
 mod choice;
 mod config;
+pub mod file;
 mod keys;
 pub mod list;
 pub mod quantity;

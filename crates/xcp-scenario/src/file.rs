@@ -132,31 +132,10 @@ pub fn variant_names(text: &str) -> Vec<String> {
 /// # Errors
 /// That the file or a trace cannot be read, is a directory, or is not UTF-8.
 pub fn read_text(path: &Path, settings: &[(String, String)]) -> Result<String, ScenarioError> {
-    traces::from_files(path, plain_text(path)?, settings)
-}
-
-/// The content of a file.
-fn plain_text(path: &Path) -> Result<String, ScenarioError> {
-    let name = path.display().to_string();
-    let whole = |what: String, help: &str| ScenarioError::whole(&name, what, Some(help.into()));
-    if path.is_dir() {
-        return Err(whole(
-            "this is a directory, not a scenario file".into(),
-            "name a .toml file in it",
-        ));
-    }
-    let bytes = std::fs::read(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
-            whole("there is no such file".into(), "check the path; scenario files end in .toml")
-        }
-        _ => whole(format!("the file cannot be read: {e}"), "check its permissions"),
+    let text = xcp_law::file::read(path, "scenario file").map_err(|wrong| {
+        ScenarioError::whole(&path.display().to_string(), wrong.what, Some(wrong.help))
     })?;
-    String::from_utf8(bytes).map_err(|e| {
-        let line =
-            e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count()
-                + 1;
-        whole(format!("line {line} is not UTF-8 text"), "save the file as UTF-8")
-    })
+    traces::from_files(path, text, settings)
 }
 
 /// [`load`], keeping where everything stands.

@@ -5,6 +5,7 @@ pub mod config_file;
 #[cfg(target_os = "linux")]
 mod endpoint;
 pub mod generated;
+pub mod given;
 #[cfg(target_os = "linux")]
 mod pep;
 #[cfg(target_os = "linux")]

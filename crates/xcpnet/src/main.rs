@@ -19,26 +19,30 @@ mod sweep;
 mod terminal;
 mod theory;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
+use crate::cli::given::Given;
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 use crate::output::Printer;
 
 fn main() -> ExitCode {
     let mut printer = Printer::new();
-    let done = command_line()
-        .and_then(|line| read(line, &mut printer))
-        .and_then(|cli| cli.map_or(Ok(()), |cli| carry_out(cli.command, &mut printer)));
-    match done {
+    match command_line().and_then(|typed| obey(typed, &mut printer)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
             ExitCode::from(failure.status)
         }
     }
+}
+
+fn obey(typed: Typed, printer: &mut Printer) -> Result<(), Failure> {
+    let Some(cli) = read(&typed, printer)? else { return Ok(()) };
+    carry_out(cli.command, printer).map_err(|failure| typed.from_file.told(failure))
 }
 
 fn carry_out(command: Command, printer: &mut Printer) -> Result<(), Failure> {
@@ -69,13 +73,22 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<(), Failure> {
     }
 }
 
+/// A command line, and what of it is from a file.
+struct Typed {
+    line: Vec<OsString>,
+    from_file: Given,
+}
+
 /// The command that a line is; none if it asks for help or the version, which are then printed. A
 /// line that is wrong ends the program with clap's message.
-fn read(line: Vec<std::ffi::OsString>, printer: &mut Printer) -> Result<Option<Cli>, Failure> {
-    let matches = taking_negative_numbers(Cli::command()).try_get_matches_from(line);
+fn read(typed: &Typed, printer: &mut Printer) -> Result<Option<Cli>, Failure> {
+    let matches = taking_negative_numbers(Cli::command()).try_get_matches_from(&typed.line);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(Some(cli)),
-        Err(e) if e.use_stderr() => e.exit(),
+        Err(e) if e.use_stderr() => match typed.from_file.refused(&e) {
+            Some(failure) => Err(failure),
+            None => e.exit(),
+        },
         Err(e) => printer.text(&e.render().to_string()).map(|()| None),
     }
 }
@@ -92,13 +105,13 @@ fn taking_negative_numbers(command: clap::Command) -> clap::Command {
 }
 
 /// What was typed, with settings written as tc's, and those of files, as flags.
-#[cfg(target_os = "linux")]
-fn command_line() -> Result<Vec<std::ffi::OsString>, Failure> {
-    let line = cli::router::with_flags(std::env::args_os());
-    cli::config_file::written_out(&Cli::command(), line)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn command_line() -> Result<Vec<std::ffi::OsString>, Failure> {
-    Ok(std::env::args_os().collect())
+fn command_line() -> Result<Typed, Failure> {
+    #[cfg(target_os = "linux")]
+    let (line, from_file) = {
+        let line = cli::router::with_flags(std::env::args_os());
+        cli::config_file::written_out(&Cli::command(), line)?
+    };
+    #[cfg(not(target_os = "linux"))]
+    let (line, from_file) = (std::env::args_os().collect(), Given::default());
+    Ok(Typed { line, from_file })
 }

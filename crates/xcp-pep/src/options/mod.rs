@@ -4,19 +4,17 @@
 //! Here is which options there are. What they amount to is in `meaning` and, for those of the trunk,
 //! in `trunk`; how a single value is read and what bounds it is in `value`.
 
+pub mod file;
 mod meaning;
 mod trunk;
 mod value;
 
-use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Deserializer, IntoDeserializer as _, SeqAccess, Visitor};
-use xcp_linux::{Error, Result};
+use xcp_linux::Result;
 
+use self::file::Entry;
 pub use meaning::{Exclude, Windows};
 
 /// When a changed option takes effect.
@@ -68,8 +66,7 @@ impl<T: PartialEq> Given for Vec<T> {
 macro_rules! options {
     ($($(#[$about:meta])* $name:ident: $kind:ty, $change:ident;)*) => {
         /// As read; what is absent has its default.
-        #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
-        #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct Options {
             $($(#[$about])* pub $name: $kind,)*
         }
@@ -77,6 +74,17 @@ macro_rules! options {
         impl Options {
             /// The fields' names; in files and on the command line they have `-` for `_`.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// Takes what a file says of one of them.
+            fn set(&mut self, entry: &Entry) -> Result<()> {
+                $(if entry.key == stringify!($name).replace('_', "-") {
+                    self.$name = entry.read()?;
+                    return Ok(());
+                })*
+                let names: Vec<String> =
+                    Self::NAMES.iter().map(|name| name.replace('_', "-")).collect();
+                Err(entry.unknown(names.iter().map(String::as_str)))
+            }
 
             /// These where they say something, else those.
             #[must_use]
@@ -107,7 +115,6 @@ options! {
     /// Device towards the long link; diverts connections that cross it.
     wan: Option<String>, Start;
     /// Devices towards clients and servers.
-    #[serde(deserialize_with = "one_or_many")]
     lan: Vec<String>, Start;
     /// The long link's rate in this direction.
     rate: Option<String>, Live;
@@ -124,16 +131,12 @@ options! {
     /// What goes first on it, up to a bound: `ef:10%`.
     urgent: Option<String>, Live;
     /// Networks, addresses and ports to leave alone: `10.0.0.0/8`, `2001:db8::1`, `port 22`.
-    #[serde(deserialize_with = "one_or_many")]
     exclude: Vec<String>, Live;
     /// Addresses for clients that speak SOCKS 5 or HTTP CONNECT.
-    #[serde(deserialize_with = "one_or_many")]
     listen: Vec<SocketAddr>, Start;
     /// Networks and addresses whose clients these answer; all where there are none.
-    #[serde(deserialize_with = "one_or_many")]
     allow: Vec<String>, Live;
     /// Networks and addresses of this machine that these clients may reach.
-    #[serde(deserialize_with = "one_or_many")]
     allow_target: Vec<String>, Live;
     /// Where Prometheus finds `/metrics`.
     metrics: Option<SocketAddr>, Start;
@@ -179,39 +182,17 @@ options! {
     log_json: Option<bool>, Start;
 }
 
-/// A list of one may be written without its brackets.
-fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> std::result::Result<Vec<T>, D::Error> {
-    struct List<T>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
-        type Value = Vec<T>;
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a text or a list of texts, like [\"eth0\", \"eth2\"]")
-        }
-        fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<Self::Value, E> {
-            T::deserialize(text.into_deserializer()).map(|one| vec![one])
-        }
-        fn visit_seq<A: SeqAccess<'de>>(
-            self,
-            list: A,
-        ) -> std::result::Result<Self::Value, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(list))
-        }
-    }
-    from.deserialize_any(List(PhantomData))
-}
-
 impl Options {
     /// Reads a file.
     ///
     /// # Errors
     /// It cannot be read, or says something that is not known.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Error::because(format_args!("cannot read {}", path.display()), e))?;
-        toml::from_str(&text)
-            .map_err(|e| Error::new(format!("{}: {}", path.display(), e.to_string().trim_end())))
+        let mut options = Self::default();
+        for entry in file::entries(path)? {
+            options.set(&entry)?;
+        }
+        Ok(options)
     }
 }
 

@@ -5,8 +5,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{Arg, ArgAction, Command};
-use toml::{Table, Value};
+use toml::Value;
+use xcp_pep::options::file::{Entry, entries};
 
+use super::given::{Given, one_of};
 use crate::failure::Failure;
 
 /// The commands that take one.
@@ -17,11 +19,14 @@ const FLAG: &str = "--config";
 ///
 /// # Errors
 /// The file cannot be read, or does not hold options of the command.
-pub fn written_out(cli: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
+pub fn written_out(cli: &Command, line: Vec<OsString>) -> Result<(Vec<OsString>, Given), Failure> {
+    let mut from = Given::default();
     let named = |words: [&str; 2]| line.get(1..3).is_some_and(|given| given == words);
-    let Some(words) = COMMANDS.into_iter().find(|words| named(*words)) else { return Ok(line) };
+    let Some(words) = COMMANDS.into_iter().find(|words| named(*words)) else {
+        return Ok((line, from));
+    };
     let command = words.iter().try_fold(cli, |c, name| c.find_subcommand(name));
-    let Some(command) = command else { return Ok(line) };
+    let Some(command) = command else { return Ok((line, from)) };
     let mut rest = Vec::new();
     let mut file = None;
     let mut given = line.into_iter();
@@ -40,51 +45,53 @@ pub fn written_out(cli: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, 
             _ => rest.push(word),
         }
     }
-    let Some(file) = file else { return Ok(rest) };
-    let path = Path::new(&file);
-    let told = |what: String| Failure::new(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|e| told(e.to_string()))?;
-    let table: Table = text.parse().map_err(|e: toml::de::Error| told(e.to_string()))?;
-    for (key, value) in &table {
-        let option = command.get_arguments().find(|a| a.get_long() == Some(key));
-        let Some(option) = option.filter(|a| a.get_long() != Some(&FLAG[2..])) else {
-            let known: Vec<&str> = command
+    let Some(file) = file else { return Ok((rest, from)) };
+    for entry in entries(Path::new(&file))? {
+        let known = || {
+            command
                 .get_arguments()
-                .filter_map(Arg::get_long)
-                .filter(|name| !["config", "help"].contains(name))
-                .collect();
-            return Err(told(format!(
-                "`{key}` is not an option of `xcpnet {}`; there are {}",
-                words.join(" "),
-                known.join(", ")
-            )));
+                .filter_map(|option| Some((option, option.get_long()?)))
+                .filter(|(_, name)| !["config", "help"].contains(name))
         };
-        let flag = format!("--{key}");
+        let Some((option, _)) = known().find(|(_, name)| *name == entry.key) else {
+            let names: Vec<&str> = known().map(|(_, name)| name).collect();
+            return Err(Failure::new(entry.unknown(names)));
+        };
+        let flag = format!("--{}", entry.key);
         let said = |word: &OsString| {
             let word = word.to_string_lossy();
             word == flag.as_str() || word.starts_with(&format!("{flag}="))
         };
         if !rest.iter().any(said) {
-            rest.extend(flags(option, &flag, value).map_err(|e| told(format!("`{key}`: {e}")))?);
+            rest.extend(flags(option, &flag, &entry)?);
+            from.add(entry.key, entry.place);
         }
     }
-    Ok(rest)
+    Ok((rest, from))
 }
 
 /// What an option is on the command line with a value of the file.
-fn flags(option: &Arg, flag: &str, value: &Value) -> Result<Vec<OsString>, String> {
+fn flags(option: &Arg, flag: &str, entry: &Entry) -> Result<Vec<OsString>, Failure> {
+    let wrong = |why: String| Failure::new(entry.wrong(why));
     let one = |value: &Value| match value {
         Value::String(text) => Ok(format!("{flag}={text}").into()),
         Value::Integer(n) => Ok(format!("{flag}={n}").into()),
         Value::Float(n) => Ok(format!("{flag}={n}").into()),
-        _ => Err("write a text or a number".to_owned()),
+        _ => {
+            let words = option.get_possible_values();
+            Err(wrong(if words.is_empty() {
+                "write a number, or a text in quotes".to_owned()
+            } else {
+                format!("write {}", one_of(words.iter().map(|word| word.get_name())))
+            }))
+        }
     };
-    match (option.get_action(), value) {
+    match (option.get_action(), &entry.value) {
         (ArgAction::SetTrue, Value::Boolean(true)) => Ok(vec![flag.into()]),
         (ArgAction::SetTrue, Value::Boolean(false)) => Ok(Vec::new()),
-        (ArgAction::SetTrue, _) => Err("write true or false".into()),
+        (ArgAction::SetTrue, _) => Err(wrong("write true or false".into())),
         (ArgAction::Append, Value::Array(values)) => values.iter().map(one).collect(),
-        _ => Ok(vec![one(value)?]),
+        (_, value) => Ok(vec![one(value)?]),
     }
 }
 
@@ -102,8 +109,10 @@ mod tests {
         std::fs::write(&path, file).unwrap();
         let words = words.replace("FILE", path.to_str().unwrap());
         let line = words.split_whitespace().map(OsString::from).collect();
-        let out = written_out(&Cli::command(), line).map_err(|e| e.to_string())?;
-        Cli::try_parse_from(&out).map_err(|e| e.to_string())?;
+        let told = |e: Failure| e.to_string().replace(path.to_str().unwrap(), "x.toml");
+        let (out, from) = written_out(&Cli::command(), line).map_err(told)?;
+        Cli::try_parse_from(&out)
+            .map_err(|e| from.refused(&e).map_or_else(|| e.to_string(), told))?;
         Ok(out[3..].iter().map(|w| w.to_string_lossy().into_owned()).collect())
     }
 
@@ -111,7 +120,7 @@ mod tests {
     fn a_file_says_what_flags_say() {
         let file = "port = [80, 443]\nno-pacing = true\nids = false\nfallback = \"cubic\"\n";
         let flags = line("xcpnet endpoint enable --config FILE", file).unwrap();
-        assert_eq!(flags, ["--fallback=cubic", "--no-pacing", "--port=80", "--port=443"]);
+        assert_eq!(flags, ["--port=80", "--port=443", "--no-pacing", "--fallback=cubic"]);
         let file = "capacity = \"10mbit\"\ngamma = 0.2\noverhead = 38\n";
         let flags = line("xcpnet router add --config=FILE --dev=eth0 --gamma=0.1", file).unwrap();
         assert_eq!(flags, ["--dev=eth0", "--gamma=0.1", "--capacity=10mbit", "--overhead=38"]);
@@ -120,20 +129,23 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_file() {
         for (file, why) in [
+            ("prot = 80\n", "x.toml:1: there is no option `prot`; did you mean `port`?"),
+            ("ids = \"yes\"\n", "x.toml:1: `ids`: write true or false"),
+            ("ids =\n", "x.toml:1: "),
+            ("config = \"y\"\n", "x.toml:1: there is no option `config`"),
+            ("\nport = [\"many\"]\n", "x.toml:2: port: \"many\" is not possible here; write the"),
+            ("port = [[1]]\n", "x.toml:1: `port`: write a number, or a text in quotes"),
+            ("sender = true\n", "x.toml:1: `sender`: write \"robust\" or \"xcp\""),
             (
-                "prot = 80\n",
-                "`prot` is not an option of `xcpnet endpoint enable`; there are cgroup",
+                "sender = \"x\"\n",
+                "x.toml:1: sender: \"x\" is not possible here; write \"robust\" or",
             ),
-            ("ids = \"yes\"\n", "x.toml: `ids`: write true or false"),
-            ("ids =\n", "x.toml: TOML parse error at line 1"),
-            ("config = \"y\"\n", "`config` is not an option"),
-            ("port = [\"many\"]\n", "invalid value 'many' for '--port"),
         ] {
             let told = line("xcpnet endpoint enable --config FILE", file).unwrap_err();
-            assert!(told.contains(why), "{file}: {told}");
+            assert!(told.starts_with(why), "{file}: {told}");
         }
         let told = line("xcpnet endpoint enable --config /nowhere/x.toml", "").unwrap_err();
-        assert!(told.contains("/nowhere/x.toml: No such file"), "{told}");
+        assert!(told.contains("/nowhere/x.toml: there is no such file; check"), "{told}");
         assert!(line("xcpnet endpoint enable --config", "").unwrap_err().contains("is to follow"));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use xcp_law::Preset;
 use xcp_linux::endpoint::{FALLBACK, FIRST_WINDOW};
@@ -46,9 +45,15 @@ pub enum EndpointCommand {
 /// What `--sender` of `endpoint enable` takes, by the names of the laws that they are made for.
 const SENDERS: [&str; 2] = [Preset::Robust.name(), Preset::Xcp.name()];
 
-fn window() -> impl TypedValueParser<Value = u32> {
+fn window(text: &str) -> Result<u32, String> {
     let (least, most) = FIRST_WINDOW.into_inner();
-    clap::value_parser!(u32).range(i64::from(least)..=i64::from(most))
+    let segments = text.parse().ok().filter(|n| FIRST_WINDOW.contains(n));
+    segments.ok_or_else(|| format!("write a whole number from {least} to {most}"))
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| "write the number of a port, from 1 to 65535".to_owned())
 }
 
 /// Arguments of `endpoint enable`.
@@ -58,7 +63,7 @@ pub struct EndpointEnable {
     #[arg(long, value_name = "DIR")]
     pub cgroup: Option<PathBuf>,
     /// Give XCP to connections with this port at either end; may be repeated
-    #[arg(long = "port", value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long = "port", value_name = "PORT", value_parser = port)]
     pub ports: Vec<u16>,
     /// Give XCP to connections to this address or prefix; may be repeated
     #[arg(long, value_name = "PREFIX")]
@@ -78,10 +83,10 @@ pub struct EndpointEnable {
     pub netns: Option<String>,
     /// First advertised window of every connection, in segments; 0 leaves it to the kernel [default:
     /// 2000]
-    #[arg(long, value_name = "SEGMENTS", value_parser = window())]
+    #[arg(long, value_name = "SEGMENTS", value_parser = window)]
     pub receive_window: Option<u32>,
     /// First congestion window, in packets; 0 leaves it to the kernel
-    #[arg(long, value_name = "PACKETS", default_value = "0", value_parser = window())]
+    #[arg(long, value_name = "PACKETS", default_value = "0", value_parser = window)]
     pub initial_window: u32,
     /// Use the 2005 study's option instead of ours; both ends must use the same
     #[arg(long)]

@@ -22,6 +22,7 @@ use xcp_report::human;
 
 use self::up::ToStarter;
 use super::{namespace, watched};
+use crate::cli::given::Given;
 use crate::cli::{PepArguments, PepCommand, PepRun, PepWhich};
 use crate::failure::{Failure, LACKING};
 use crate::output::Printer;
@@ -141,6 +142,24 @@ fn typed(run: &PepRun) -> Options {
     }
 }
 
+/// Does something with the options of a proxy, and tells what is wrong with those of its file as
+/// the file's.
+fn with_options<T>(
+    run: &PepRun,
+    work: impl FnOnce(&Command) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let command = command(run)?;
+    work(&command).map_err(|failure| {
+        let Some(file) = &command.file else { return failure };
+        let names = |of: &Options| -> Vec<String> {
+            Options::default().differences(of).into_iter().map(|(name, _)| name).collect()
+        };
+        let typed = names(&command.typed);
+        let from_file = names(&command.options).into_iter().filter(|name| !typed.contains(name));
+        Given::by(file, from_file).told(failure)
+    })
+}
+
 fn command(run: &PepRun) -> Result<Command, Failure> {
     let typed = typed(run);
     let usual = options::usual_file();
@@ -162,10 +181,11 @@ fn command(run: &PepRun) -> Result<Command, Failure> {
 
 /// Everything that can be known before, and nothing done.
 fn check(run: &PepRun, json: bool, printer: &mut Printer) -> Result<(), Failure> {
-    let command = command(run)?;
-    enter(&run.which)?;
-    let found = run::check(&command.options, &run.which.name)?;
-    let warnings = command.options.warnings();
+    let (found, warnings) = with_options(run, |command| {
+        enter(&run.which)?;
+        let found = run::check(&command.options, &run.which.name)?;
+        Ok((found, command.options.warnings()))
+    })?;
     if json {
         printer
             .line(&serde_json::json!({ "findings": found, "warnings": warnings }).to_string())?;
@@ -214,12 +234,11 @@ fn log(options: &Options, in_background: bool) -> Result<(), Failure> {
 
 fn foreground(run: &PepRun) -> Result<(), Failure> {
     let in_background = run.in_background.is_some();
-    let ended = (|| {
-        let command = command(run)?;
+    let ended = with_options(run, |command| {
         log(&command.options, in_background)?;
         enter(&run.which)?;
-        Ok(run::run(&command)?)
-    })();
+        Ok(run::run(command)?)
+    });
     if in_background {
         let _ = ended.as_ref().map_err(up::tell_starter);
     }
@@ -228,8 +247,7 @@ fn foreground(run: &PepRun) -> Result<(), Failure> {
 
 fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
     // What is wrong with the options is told before anything is done.
-    let command = command(run)?;
-    up::up(&command, &enter(&run.which)?, printer)
+    with_options(run, |command| up::up(command, &enter(&run.which)?, printer))
 }
 
 /// Tells a proxy to do something, and what came of it.

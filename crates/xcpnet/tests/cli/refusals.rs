@@ -36,6 +36,54 @@ fn bad_input_is_refused_before_anything_runs() {
     assert_eq!(listing(home.path()), ["s.toml", "typo.toml"]);
 }
 
+/// What a file of options has wrong is told of the file, whoever finds it.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_file_of_options_has_wrong_is_told_of_the_file() {
+    let home = home(SMALL);
+    for (command, content, told) in [
+        (
+            "router add --dev x",
+            "\ncapacity = 10\n",
+            "o.toml:2: capacity: the rate \"10\" has no unit",
+        ),
+        (
+            "router add --dev x",
+            "capacity = \"1mbit\"\npolice = true",
+            "o.toml:2: `police`: write \"on\" or",
+        ),
+        (
+            "router add --dev x --capacity 10",
+            "alpha = 0.3",
+            "capacity: the rate \"10\" has no unit",
+        ),
+        (
+            "endpoint enable",
+            "port = 99999",
+            "o.toml:1: port: \"99999\" is not possible here; write",
+        ),
+        ("pep check --wan a --lan b", "rate = \"10\"", "o.toml: rate: the rate \"10\" has no unit"),
+        (
+            "pep check --wan a --lan b --rate 11",
+            "rate = \"10\"",
+            "rate: the rate \"11\" has no unit",
+        ),
+        (
+            "pep check --wan a --lan b",
+            "\n\nworkers = -3",
+            "o.toml:3: `workers`: write a whole number, 0 or more",
+        ),
+    ] {
+        fs::write(home.path().join("o.toml"), content).unwrap();
+        let words: Vec<&str> = command.split(' ').chain(["--config", "o.toml"]).collect();
+        let output = run(2, &words, home.path());
+        // The proxy goes to another directory, and has the file's whole path.
+        let place = format!("{}/", home.path().display());
+        let shown = text(&output.stderr).replace(&place, "");
+        assert!(shown.starts_with(&format!("error: {told}")), "{command}: {shown}");
+    }
+}
+
 #[test]
 fn an_unwritable_place_is_named_before_the_run() {
     let home = home(SMALL);
