@@ -6,8 +6,9 @@ pub mod config_file;
 mod endpoint;
 pub mod generated;
 pub mod given;
+pub mod negative;
 #[cfg(target_os = "linux")]
-mod pep;
+pub mod pep;
 #[cfg(target_os = "linux")]
 pub mod router;
 

@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::cli::given::Given;
+use crate::cli::negative::with_negative_values;
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 use crate::output::Printer;
@@ -82,7 +83,7 @@ struct Typed {
 /// The command that a line is; none if it asks for help or the version, which are then printed. A
 /// line that is wrong ends the program with clap's message.
 fn read(typed: &Typed, printer: &mut Printer) -> Result<Option<Cli>, Failure> {
-    let matches = taking_negative_numbers(Cli::command()).try_get_matches_from(&typed.line);
+    let matches = Cli::command().try_get_matches_from(&typed.line);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(Some(cli)),
         Err(e) if e.use_stderr() => match typed.from_file.refused(&e) {
@@ -93,25 +94,16 @@ fn read(typed: &Typed, printer: &mut Printer) -> Result<Option<Cli>, Failure> {
     }
 }
 
-/// So that -1 is a value which the option refuses, and not an unknown option -1, for which clap's
-/// advice is to write `-- -1`.
-fn taking_negative_numbers(command: clap::Command) -> clap::Command {
-    command
-        .mut_args(|a| {
-            let takes = a.get_action().takes_values();
-            if takes { a.allow_negative_numbers(true) } else { a }
-        })
-        .mut_subcommands(taking_negative_numbers)
-}
-
 /// What was typed, with settings written as tc's, and those of files, as flags.
 fn command_line() -> Result<Typed, Failure> {
+    let line = with_negative_values(std::env::args_os());
     #[cfg(target_os = "linux")]
     let (line, from_file) = {
-        let line = cli::router::with_flags(std::env::args_os());
+        cli::pep::refuse_negative_rates(&line)?;
+        let line = cli::router::with_flags(line.into_iter());
         cli::config_file::written_out(&Cli::command(), line)?
     };
     #[cfg(not(target_os = "linux"))]
-    let (line, from_file) = (std::env::args_os().collect(), Given::default());
+    let from_file = Given::default();
     Ok(Typed { line, from_file })
 }

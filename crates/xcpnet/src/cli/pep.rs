@@ -1,10 +1,14 @@
 //! What can be typed after `xcpnet pep`.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use xcp_pep::gateway::owner::UNNAMED;
+
+use super::negative::is_negative;
+use crate::failure::Failure;
 
 /// Arguments of `pep`.
 #[derive(Debug, Args)]
@@ -227,6 +231,19 @@ pub struct PepRun {
     /// Of `pep up`: log into this file, tell when ready
     #[arg(long, hide = true)]
     pub in_background: Option<PathBuf>,
+}
+
+/// Says of a rate below 0 after `pep rate` that there is none, for which clap takes it as an option.
+///
+/// # Errors
+/// There is one.
+pub fn refuse_negative_rates(line: &[OsString]) -> Result<(), Failure> {
+    if line.get(1..3).is_none_or(|words| words != ["pep", "rate"]) {
+        return Ok(());
+    }
+    let negative = line.iter().find(|word| is_negative(word)).map(|word| word.to_string_lossy());
+    let read = negative.map(|word| xcp_law::typed::rate(&word)).transpose();
+    read.map(|_| ()).map_err(|why| Failure::new(format!("pep rate: {why}")))
 }
 
 #[cfg(test)]

@@ -24,6 +24,14 @@ fn bad_input_is_refused_before_anything_runs() {
         (&["run", "s.toml", "--seed", "9223372036854775808"], &["from 0 to 9223372036854775807"]),
         (&["reproduce", "fig99"], &["fig99"]),
         (&["reproduce", "--experiments", "nowhere"], &["nowhere"]),
+        (&["theory", "s.toml", "--at", "-5s"], &["a time cannot be negative"]),
+        #[cfg(target_os = "linux")]
+        (
+            &["pep", "check", "--wan", "a", "--lan", "b", "--rate", "-1mbit"],
+            &["a rate cannot be negative"],
+        ),
+        #[cfg(target_os = "linux")]
+        (&["pep", "rate", "-1mbit", "--name", "two"], &["a rate cannot be negative"]),
     ] {
         let output = run(2, arguments, home.path());
         let told = text(&output.stderr);
