@@ -40,6 +40,9 @@ pub fn reason(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         io::ErrorKind::NotADirectory => "a part of the path is a file, not a directory".to_owned(),
+        io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
+        io::ErrorKind::AlreadyExists => "a file of this name is in the way".to_owned(),
+        io::ErrorKind::IsADirectory => "this is a directory, not a file".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -121,6 +124,10 @@ impl Staged {
             match made {
                 Err(e) if e.kind() == io::ErrorKind::NotFound && tries < PARENTS_TRIES => {
                     tries += 1;
+                }
+                // As in /proc: its parent is there, and yet there is no such place.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    break Err(fail(io::Error::other("no files can be created there")))?;
                 }
                 made => break made.map_err(fail)?,
             }

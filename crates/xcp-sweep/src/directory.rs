@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use xcp_report::files::WriteError;
+use xcp_report::files::{WriteError, reason};
 use xcp_report::sweep::TABLES;
 
 use crate::compute::{Marker, Object, Shard, marker};
@@ -52,7 +52,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::system(format!("cannot read {}: {e}", path.display()))),
+        Err(e) => Err(Error::system(format!("cannot read {}: {}", path.display(), reason(&e)))),
     }
 }
 

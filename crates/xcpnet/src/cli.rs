@@ -509,6 +509,19 @@ fn address<const USUAL: u16>(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(why)
 }
 
+/// A whole number; the standard library's own words are of invalid digits and of types.
+#[cfg(target_os = "linux")]
+pub fn whole<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().map_err(|_| {
+        if digits {
+            "this is too large; write a smaller number".to_owned()
+        } else {
+            "write a whole number, 0 or more".to_owned()
+        }
+    })
+}
+
 /// How many; clap's own message for 0 is of "zero for a non-zero type".
 fn at_least_one(text: &str) -> Result<std::num::NonZeroUsize, String> {
     text.parse().map_err(|_| "write a whole number, at least 1".to_owned())

@@ -115,7 +115,14 @@ pub fn of_file(path: &Path) -> Result<Experiment, Failure> {
 /// Those of a directory: PAPER/FIGURE.toml, by paper and figure.
 pub fn of_directory(dir: &Path) -> Result<Vec<Experiment>, Failure> {
     let list = |dir: &Path| -> Result<Vec<std::path::PathBuf>, Failure> {
-        let fail = |e| Failure::new(format!("cannot read the directory {}: {e}", dir.display()));
+        let fail = |e| {
+            let reason = xcp_report::files::reason(&e);
+            Failure::new(format!(
+                "cannot read the directory {}: {reason}; give a directory of files \
+                 PAPER/FIGURE.toml",
+                dir.display()
+            ))
+        };
         let mut paths = Vec::new();
         for entry in fs::read_dir(dir).map_err(fail)? {
             paths.push(entry.map_err(fail)?.path());

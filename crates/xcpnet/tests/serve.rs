@@ -94,6 +94,24 @@ impl Drop for Serving {
 }
 
 #[test]
+fn a_taken_port_is_told_with_what_to_do() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_xcpnet"))
+        .args(["serve", "--listen", &at.to_string()])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = format!(
+        "error: --listen {at}: cannot listen: another program listens at port {} already; give \
+         another port, or 0",
+        at.port()
+    );
+    assert!(output.stderr.starts_with(told.as_bytes()), "{output:?}");
+}
+
+#[test]
 fn strangers_are_refused() {
     let serving = Serving::start();
     let (own, page) = (serving.own(), format!("GET /{}/", serving.token));

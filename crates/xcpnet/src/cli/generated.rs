@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use clap::CommandFactory as _;
+use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
+use clap_mangen::Man;
+use xcp_report::files::{Staged, WriteError, reason};
 
 use super::Cli;
 use crate::failure::Failure;
@@ -16,20 +18,32 @@ pub fn completions(shell: Shell) -> String {
 }
 
 /// Writes a manual page for the program and for each command and subcommand into a directory,
-/// which is made if it is not there: `xcpnet.1`, `xcpnet-run.1`, `xcpnet-router-add.1`.
+/// which is made if it is not there: `xcpnet.1`, `xcpnet-run.1`, `xcpnet-router-add.1`. They appear
+/// together.
 ///
 /// # Errors
 /// The directory cannot be written.
 pub fn manual(directory: &Path) -> Result<(), Failure> {
-    let told = |e: std::io::Error| {
-        let directory = directory.display();
+    let mut staged = Staged::new(directory).map_err(|e| {
         Failure::new(format!(
-            "cannot write manual pages into {directory}: {e}; give a directory, which is made if \
-             need be, in which you may write"
+            "cannot write manual pages into {}: {}; give a directory that you may write to; it is \
+             created if it does not exist",
+            directory.display(),
+            reason(&e.source)
         ))
-    };
-    std::fs::create_dir_all(directory).map_err(told)?;
-    clap_mangen::generate_to(Cli::command(), directory).map_err(told)
+    })?;
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    write(&command, &mut staged)?;
+    Ok(staged.commit()?)
+}
+
+fn write(command: &Command, staged: &mut Staged) -> Result<(), WriteError> {
+    for part in command.get_subcommands().filter(|part| !part.is_hide_set()) {
+        write(part, staged)?;
+    }
+    let page = Man::new(command.clone());
+    staged.write_with(page.get_filename(), |file| page.render(file))
 }
 
 #[cfg(test)]
@@ -46,7 +60,11 @@ mod tests {
         assert!(page("xcpnet-run.1").contains(".TH xcpnet-run 1"), "{}", page("xcpnet-run.1"));
         #[cfg(target_os = "linux")]
         assert!(page("xcpnet-router-add.1").contains("own\\-rtt"));
-        assert!(manual(Path::new("/proc/none/man")).is_err());
+        let refused = |path: &Path| manual(path).unwrap_err().to_string();
+        let told = refused(Path::new("/proc/none/man"));
+        assert!(told.contains("; give a directory that you may write to"), "{told}");
+        let told = refused(&directory.path().join("man/xcpnet.1"));
+        assert!(told.contains(": a part of the path is a file, not a directory; give"), "{told}");
     }
 
     /// The words of the law's choices reach the shells.

@@ -125,7 +125,7 @@ pub struct PepRun {
     pub rtt: Option<String>,
     /// Send segments of at most this many bytes over the long link, if something on it drops larger
     /// ones [default: what its device allows]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = super::whole::<u32>)]
     pub mss: Option<u32>,
     /// Law of the XCP router and its senders. `robust` (docs/robust.md) also serves links that carry
     /// less than --rate says without telling, but has neither --urgent nor --share
@@ -176,7 +176,7 @@ pub struct PepRun {
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub trunk_listen: Option<String>,
     /// Keep this many connections open [default: 32]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::whole::<usize>)]
     pub trunk_warm: Option<usize>,
     /// Encrypt what goes through these connections; clients wait until one is open. Both gateways
     /// need it
@@ -186,11 +186,11 @@ pub struct PepRun {
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
     /// Number of threads [default: one per processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::whole::<usize>)]
     pub workers: Option<usize>,
     /// Carry at most this many connections; further ones pass untouched, or are refused at --listen
     /// [default: 20000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::whole::<usize>)]
     pub connections: Option<usize>,
     /// Let at most this many bytes wait in the proxy, for all connections together; kib, mib and gib
     /// are multiples of 1024, and kb, mb and gb of 1000 [default: 64mib]
@@ -217,7 +217,7 @@ pub struct PepRun {
     pub fallback: Option<String>,
     /// Start connections with a window of this many packets on the long link; 0 means the kernel's
     /// own [default: a share of what is free on the link]
-    #[arg(long, value_name = "PACKETS")]
+    #[arg(long, value_name = "PACKETS", value_parser = super::whole::<u32>)]
     pub initial_window: Option<u32>,
     /// Become this user once everything is set up; root means to stay root [default: nobody]
     #[arg(long, value_name = "USER")]

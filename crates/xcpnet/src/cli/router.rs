@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use xcp_law::{KEYS, Preset, Takes};
 
+use super::whole;
 use crate::failure::Failure;
 
 /// Arguments of `router`.
@@ -217,15 +218,18 @@ impl Settings {
 
     /// A number.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Failure> {
-        self.read(name, |value| {
-            value.parse().map_err(|_| format!("\"{value}\" is not a number that fits here"))
-        })
+        self.read(name, number)
     }
 
     fn from_matches(matches: &ArgMatches, names: impl Iterator<Item = &'static str>) -> Self {
         let given = |name| matches.get_one::<String>(name).map(|value| (name, value.clone()));
         Self(names.filter_map(given).collect())
     }
+}
+
+/// A setting that is a whole number.
+pub fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    whole(text).map_err(|why| format!("\"{text}\" is not possible here; {why}"))
 }
 
 fn argument(setting: &Setting) -> Arg {

@@ -18,7 +18,7 @@ use xcp_report::human;
 pub(super) use self::show::readings;
 use self::show::{behind, queue, shown};
 use super::{namespace, need_root, watched};
-use crate::cli::router::{RouterArguments, RouterCommand, Settings, law_keys};
+use crate::cli::router::{RouterArguments, RouterCommand, Settings, law_keys, number};
 use crate::failure::Failure;
 use crate::output::Printer;
 
@@ -196,13 +196,13 @@ fn set(
     text: &str,
     queue: impl Fn(&str) -> Result<u64, String>,
 ) -> Result<(), String> {
-    fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-        text.parse().map_err(|_| format!("\"{text}\" is not a number that fits here"))
-    }
     match key.takes {
         Takes::Preset | Takes::Capacity => {}
         Takes::Queue => law.queue_target_bytes = queue(text)?,
-        Takes::Fraction(set) => set(law, number(text)?),
+        Takes::Fraction(set) => {
+            let fraction = text.parse();
+            set(law, fraction.map_err(|_| format!("\"{text}\" is not a number like 0.5"))?)
+        }
         Takes::Bool(set) => set(law, text == "on"),
         Takes::Bytes { set, .. } => set(law, number(text)?),
         Takes::Count(set) => set(law, number(text)?),
@@ -391,6 +391,14 @@ mod tests {
             ("law robust beta 0.1", "beta: a router with a calendar allows only"),
             ("police on tcp steered", "tcp: this requires a router with a calendar"),
             ("alpha 2", "alpha: 2 is out of range"),
+            (
+                "overhead -4",
+                "overhead: \"-4\" is not possible here; write a whole number, 0 or more",
+            ),
+            (
+                "overhead 99999999999",
+                "overhead: \"99999999999\" is not possible here; this is too l",
+            ),
             ("max-interval soon", "max-interval: "),
         ] {
             let error = of(wrong).expect_err(wrong).to_string();

@@ -23,7 +23,6 @@ fn bad_input_is_refused_before_anything_runs() {
         (&["run", "s.toml", "--seed", "-1"], &["--seed", "a whole number from 0 to"]),
         (&["run", "s.toml", "--seed", "9223372036854775808"], &["from 0 to 9223372036854775807"]),
         (&["reproduce", "fig99"], &["fig99"]),
-        (&["reproduce", "--experiments", "nowhere"], &["nowhere"]),
         (&["theory", "s.toml", "--at", "-5s"], &["a time cannot be negative"]),
         #[cfg(target_os = "linux")]
         (
@@ -32,6 +31,22 @@ fn bad_input_is_refused_before_anything_runs() {
         ),
         #[cfg(target_os = "linux")]
         (&["pep", "rate", "-1mbit", "--name", "two"], &["a rate cannot be negative"]),
+        (
+            &["reproduce", "--experiments", "nowhere"],
+            &["the directory nowhere: there is no such file or directory; give a directory"],
+        ),
+        (&["sweep", "--merge", "s.toml"], &["a part of the path is a file, not a directory"]),
+        (&["man", "s.toml"], &["man", "not a directory; give a directory that you may write to"]),
+        #[cfg(target_os = "linux")]
+        (&["pep", "check", "--mss", "abc"], &["'abc' for '--mss <BYTES>': write a whole number"]),
+        #[cfg(target_os = "linux")]
+        (&["pep", "check", "--mss", "99999999999"], &["this is too large"]),
+        #[cfg(target_os = "linux")]
+        (&["endpoint", "enable", "--port", "0"], &["the number of a port, from 1 to 65535"]),
+        #[cfg(target_os = "linux")]
+        (&["endpoint", "enable", "--port", "abc"], &["the number of a port, from 1 to 65535"]),
+        #[cfg(target_os = "linux")]
+        (&["endpoint", "enable", "--initial-window", "-1"], &["write a whole number from 0 to"]),
     ] {
         let output = run(2, arguments, home.path());
         let told = text(&output.stderr);
@@ -90,6 +105,16 @@ fn what_a_file_of_options_has_wrong_is_told_of_the_file() {
         let shown = text(&output.stderr).replace(&place, "");
         assert!(shown.starts_with(&format!("error: {told}")), "{command}: {shown}");
     }
+}
+
+/// There is no file that could be made below /proc.
+#[test]
+#[cfg(target_os = "linux")]
+fn where_nothing_can_be_made_is_named_as_it_was_given() {
+    let home = home(SMALL);
+    let output = run(2, &["run", "s.toml", "--out", "/proc/x"], home.path());
+    let told = "error: cannot write /proc/x: no files can be created there\n";
+    assert_eq!(text(&output.stderr), told);
 }
 
 #[test]

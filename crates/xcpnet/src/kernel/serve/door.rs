@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 use httparse::{EMPTY_HEADER, Status};
 use serde_json::{Value, json};
 use xcp_report::escape;
+use xcp_report::files::reason;
 use xcp_report::strict::{Strict, strict};
 
 use super::work::{Refused, TEXT, Work};
@@ -104,7 +105,20 @@ impl Door {
         token: String,
         work: Option<Arc<Work>>,
     ) -> Result<Self, Failure> {
-        let failed = |e: io::Error| Failure::new(format!("--listen {listen}: cannot listen: {e}"));
+        let failed = |e: io::Error| {
+            let why = match e.kind() {
+                io::ErrorKind::AddrInUse => format!(
+                    "another program listens at port {} already; give another port, or 0 for any \
+                     that is free",
+                    listen.port()
+                ),
+                io::ErrorKind::AddrNotAvailable => {
+                    "this machine has no such address; `ip address` lists those that it has".into()
+                }
+                _ => reason(&e),
+            };
+            Failure::new(format!("--listen {listen}: cannot listen: {why}"))
+        };
         let listener = TcpListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let at = listener.local_addr().map_err(failed)?;
