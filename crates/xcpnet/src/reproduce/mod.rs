@@ -49,6 +49,13 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     if arguments.list {
         return printer.text(&list(&figures));
     }
+    if !arguments.what.is_empty() && figures.iter().all(|figure| figure.left_out) {
+        let names: Vec<String> = figures.iter().map(|f| f.experiment.name()).collect();
+        return Err(Failure::new(format!(
+            "nothing is left to run: --quick leaves out {}; run this without --quick",
+            names.join(", ")
+        )));
+    }
     let in_table = |paper: &str| table(paper).is_some() || paper == LIARS;
     if arguments.markdown && !figures.iter().any(|f| in_table(&f.experiment.paper)) {
         return Err(Failure::new(format!(

@@ -21,6 +21,14 @@ pub fn experiment(band: &str) -> (tempfile::TempDir, PathBuf) {
     (dir, experiments)
 }
 
+/// Who asks for what --quick leaves out gets no claims, which is not that they hold.
+#[test]
+fn nothing_left_by_quick_is_no_success() {
+    let output = run(2, &["reproduce", "ixcp/fig05", "--quick", "--no-cache"], Path::new("/"));
+    let told = "error: nothing is left to run: --quick leaves out ixcp/fig05; run this without";
+    assert!(text(&output.stderr).starts_with(told), "{}", text(&output.stderr));
+}
+
 #[test]
 fn reproduce_tells_by_its_status_whether_the_claims_hold() {
     for (band, status, word) in [("min = 0.1", 0, "inside"), ("min = 0.1\nmax = 0.2", 1, "OUTSIDE")]
