@@ -12,7 +12,7 @@ use xcp_linux::error::is_root;
 use xcp_linux::namespace::Namespace;
 use xcp_pep::gateway::found::{Found, take_back_leftovers};
 use xcp_pep::gateway::look::{Finding, Standing};
-use xcp_pep::gateway::owner::owners;
+use xcp_pep::gateway::owner::{UNNAMED, owners};
 use xcp_pep::gateway::state::{Place, start_time};
 use xcp_pep::gateway::wan::DEFAULT_LAW;
 use xcp_pep::options::{self, Options};
@@ -311,6 +311,9 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
     if found.is_nothing() {
         // Whoever is not root has set none up.
         let left = if is_root() { take_back_leftovers()? } else { 0 };
+        if left == 0 && which.name != UNNAMED && !found.others.is_empty() {
+            return Err(Failure::new(found.why_silent()));
+        }
         return printer.line(&match left {
             0 => found.why_silent(),
             _ => taken_back(left),

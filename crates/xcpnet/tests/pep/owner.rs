@@ -73,14 +73,18 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
     settles(&site.near, &up);
     assert!(carries(&site, &near, SERVER[0], 5021));
     // Who asks for the other name is told what there is.
-    let other = pep(&site.near, "show", &["--name", "two"]);
-    assert!(
-        !other.status.success() && said(&other).contains("there is \"main\""),
-        "{}",
-        said(&other)
-    );
+    for command in ["show", "down"] {
+        let other = pep(&site.near, command, &["--name", "two"]);
+        assert!(
+            other.status.code() == Some(2) && said(&other).contains("there is \"main\""),
+            "{command}: {}",
+            said(&other)
+        );
+    }
     near.down(true);
     settles(&site.near, &before);
+    let nobody = pep(&site.near, "down", &["--name", "two"]);
+    assert_eq!(nobody.status.code(), Some(0), "{}", said(&nobody));
     // One with a name is ended by its name, whether it is a gateway or not.
     for arguments in [&["--listen", "127.0.0.1:1080"][..], &["--wan", "wan", "--lan", "lan"]] {
         let Some(near) = Proxy::up_as(&site.near, "two", arguments) else { return };
