@@ -80,13 +80,24 @@ struct Typed {
     from_file: Given,
 }
 
+impl Typed {
+    /// What clap has against it, where there is more to say than clap knows.
+    fn refused(&self, error: &clap::Error) -> Option<Failure> {
+        #[cfg(target_os = "linux")]
+        if let Some(failure) = cli::router::fixed_when_added(&self.line, error) {
+            return Some(failure);
+        }
+        self.from_file.refused(error)
+    }
+}
+
 /// The command that a line is; none if it asks for help or the version, which are then printed. A
 /// line that is wrong ends the program with clap's message.
 fn read(typed: &Typed, printer: &mut Printer) -> Result<Option<Cli>, Failure> {
     let matches = Cli::command().try_get_matches_from(&typed.line);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(Some(cli)),
-        Err(e) if e.use_stderr() => match typed.from_file.refused(&e) {
+        Err(e) if e.use_stderr() => match typed.refused(&e) {
             Some(failure) => Err(failure),
             None => e.exit(),
         },

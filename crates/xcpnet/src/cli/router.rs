@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use xcp_law::{KEYS, Preset, Takes};
 
@@ -299,12 +300,31 @@ settings!(
     ChangeSettings, CHANGE, std::iter::empty::<&xcp_law::Key>()
 );
 
+/// Whether it is one of `router add`.
+fn is_setting(name: &str) -> bool {
+    ADD.iter().any(|s| s.name == name) || law_keys().any(|key| key.name == name)
+}
+
+/// What is told of a setting of `router add` after `router change`.
+pub fn fixed_when_added(line: &[OsString], error: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let name = argument.strip_prefix("--")?;
+    let changing = line.get(1..3).is_some_and(|words| words == ["router", "change"]);
+    (changing && error.kind() == ErrorKind::UnknownArgument && is_setting(name)).then(|| {
+        Failure::new(format!(
+            "{name}: this is set when the router is added; remove the router with `router del`, \
+             then add it again with `router add`"
+        ))
+    })
+}
+
 /// A command line with the settings of `router` as flags, where they are written as tc's are.
 pub fn with_flags(line: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut line = line.peekable();
     let mut flags: Vec<OsString> = line.by_ref().take(3).collect();
-    let known =
-        |word: &str| ADD.iter().any(|s| s.name == word) || law_keys().any(|key| key.name == word);
+    let known = |word: &str| is_setting(word) || ["netns", "config"].contains(&word);
     if flags.get(1).is_none_or(|command| command != "router") {
         flags.extend(line);
         return flags;
@@ -317,9 +337,7 @@ pub fn with_flags(line: impl Iterator<Item = OsString>) -> Vec<OsString> {
             flags.push(flag);
             continue;
         }
-        let takes = text
-            .strip_prefix("--")
-            .is_some_and(|name| known(name) || ["netns", "config"].contains(&name));
+        let takes = text.strip_prefix("--").is_some_and(known);
         flags.push(word);
         if takes {
             flags.extend(line.next());
@@ -376,6 +394,34 @@ pub mod tests {
         let RouterCommand::Show { dev, netns, json, watch } = command else { panic!() };
         assert_eq!((dev.as_deref(), netns.as_deref()), (Some("law"), Some("dev")));
         assert!(json && !watch);
+    }
+
+    #[test]
+    fn namespace_and_file_are_written_in_either_way() {
+        let line = "xcpnet router add dev eth0 netns config capacity 10mbit config netns";
+        let RouterCommand::Add { netns, config, .. } = parsed(line).unwrap() else { panic!() };
+        assert_eq!(netns.as_deref(), Some("config"));
+        assert_eq!(config.as_deref(), Some(std::path::Path::new("netns")));
+        let RouterCommand::Del { netns, .. } = parsed("xcpnet router del dev a netns b").unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(netns.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn what_only_adding_sets_is_told_when_changing() {
+        let told = |words: &str| {
+            let words = format!("xcpnet router change dev eth0 {words}");
+            let line = with_flags(words.split(' ').map(OsString::from));
+            let error = parsed(&words).unwrap_err();
+            fixed_when_added(&line, &error).map(|failure| failure.to_string())
+        };
+        for words in ["police on", "alpha 0.2", "--alpha 0.2", "capacity 1mbit shaper tbf"] {
+            let told = told(words).unwrap_or_else(|| panic!("{words}"));
+            assert!(told.contains("when the router is added"), "{told}");
+        }
+        assert_eq!(told("nonsense on"), None);
     }
 
     #[test]

@@ -47,6 +47,16 @@ fn bad_input_is_refused_before_anything_runs() {
         (&["endpoint", "enable", "--port", "abc"], &["the number of a port, from 1 to 65535"]),
         #[cfg(target_os = "linux")]
         (&["endpoint", "enable", "--initial-window", "-1"], &["write a whole number from 0 to"]),
+        #[cfg(target_os = "linux")]
+        (
+            &["router", "change", "dev", "x", "police", "on"],
+            &["police: this is set when the router is added; remove"],
+        ),
+        #[cfg(target_os = "linux")]
+        (
+            &["router", "add", "dev", "x", "config", "none.toml", "netns", "y"],
+            &["error: none.toml: there is no such file; check the path"],
+        ),
     ] {
         let output = run(2, arguments, home.path());
         let told = text(&output.stderr);
