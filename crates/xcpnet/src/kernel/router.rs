@@ -184,9 +184,15 @@ fn law_of(settings: &Settings, preset: Preset, capacity_bps: u64) -> Result<Rout
     law.check().map_err(|wrong| {
         let keys = wrong.keys();
         let key = keys.iter().find(|key| settings.text(key).is_some()).unwrap_or(&keys[0]);
-        Failure::new(format!("{key}: {wrong}; {}", wrong.remedy()))
+        Failure::new(format!("{key}: {wrong}; {}", as_typed(wrong.remedy())))
     })?;
     Ok(law)
+}
+
+/// A remedy in the words of the command line: what a scenario's file has as `preset = "robust"` is
+/// `law robust` here.
+fn as_typed(remedy: &str) -> String {
+    remedy.replace(" = ", " ").replace('"', "").replace("preset", "law")
 }
 
 /// Sets what a key of the law is given; `queue` reads the length of one.
@@ -404,6 +410,8 @@ mod tests {
             let error = of(wrong).expect_err(wrong).to_string();
             assert!(error.starts_with(why), "{wrong}: {error}");
         }
+        let twice = of("capacity-for-xcp minus-other input all").unwrap_err().to_string();
+        assert!(twice.ends_with("write input xcp with capacity-for-xcp minus-other"), "{twice}");
     }
 
     #[test]
