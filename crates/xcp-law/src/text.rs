@@ -42,6 +42,12 @@ pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
+/// `1 packet`, `2 packets`.
+#[must_use]
+pub fn plural(n: u64, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+}
+
 /// Words of other programs for what is called differently here.
 const SYNONYMS: &[(&str, &str)] = &[
     ("bandwidth", "rate"),

@@ -1,6 +1,7 @@
 //! Numbers as people read them: three or four significant digits and a unit. Exact values are for
 //! JSON and CSV.
 
+pub use xcp_law::text::plural;
 use xcp_model::run::Run;
 use xcp_model::units::Nanos;
 
@@ -170,12 +171,6 @@ pub fn run_name(run: &Run) -> &str {
         ("", title) => title,
         (variant, _) => variant,
     }
-}
-
-/// `1 packet`, `2 packets`.
-#[must_use]
-pub fn plural(n: u64, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::law;
 use crate::set::name_of;
 use crate::spec::{DELAY_CHANGES, LAW, LAW_CHANGE, LINK, POLICE, QUEUE, RATE_CHANGES, REVERSE};
 use xcp_law::quantity::{Amount, Standing};
+use xcp_law::text::plural;
 use xcp_law::{ConfigError, RouterConfig};
 use xcp_model::Input;
 use xcp_model::Law;
@@ -555,7 +556,10 @@ impl DirectionDraft {
                     let help = format!("write at least \"{packet}b\", or packets like \"100p\"");
                     faults.add(
                         limit_span,
-                        format!("a queue of {n} bytes holds no packet of {packet} bytes"),
+                        format!(
+                            "a queue of {} holds no packet of {packet} bytes",
+                            plural(n, "byte")
+                        ),
                         help,
                     );
                 }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use xcp_report::human::plural;
 
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
@@ -73,9 +74,14 @@ impl Manifest {
             }
         };
         if number == 0 || number > runs || number > MOST_SHARDS {
+            let possible = match runs.min(MOST_SHARDS) {
+                1 => "there can only be 1".to_owned(),
+                most => format!("write a number from 1 to {most}"),
+            };
             return Err(Error::refused(format!(
-                "{runs} runs cannot be cut into {number} shards; write a number from 1 to {}",
-                runs.min(MOST_SHARDS)
+                "{} cannot be cut into {}; {possible}",
+                plural(runs, "run"),
+                plural(number, "shard")
             )));
         }
         let cuts = cuts(&work, runs, number);

@@ -330,10 +330,15 @@ pub struct Shard {
 fn shard(text: &str) -> Result<Shard, String> {
     let read = || {
         let (number, of) = text.split_once('/')?;
-        let (number, of) = (number.trim().parse().ok()?, of.trim().parse().ok()?);
-        (1..=of).contains(&number).then_some(Shard { number, of })
+        Some((number.trim().parse().ok()?, of.trim().parse().ok()?))
     };
-    read().ok_or_else(|| "write I/N, e.g. 3/100: the third of a hundred".to_owned())
+    match read() {
+        Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+        Some((_, of @ 1..)) => {
+            Err(format!("write I/N, where I is from 1 to N, which is {of} here"))
+        }
+        _ => Err("write I/N, e.g. 3/100: the third of a hundred".to_owned()),
+    }
 }
 
 /// Arguments of `theory`.

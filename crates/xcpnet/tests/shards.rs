@@ -149,6 +149,10 @@ fn what_cannot_be_is_refused_in_words() {
         (format!("{GRID} --out none --shard 5/4"), "write I/N"),
         (format!("{GRID} --out none --shard 0/4"), "write I/N"),
         (format!("{GRID} --out none --shard 1/49"), "a number from 1 to 48"),
+        (
+            "s.toml --variant TCP --out none --shard 1/2".to_owned(),
+            "1 run cannot be cut into 2 shards; there can only be 1",
+        ),
         (format!("{GRID} --merge cut"), "cannot be used with"),
         ("--merge none".to_owned(), "holds no sweep in shards"),
         (format!("{GRID} --set queue.tagret=1 --out none --shard 1/4"), "tagret"),

@@ -61,6 +61,29 @@ fn is_robust(enable: &EndpointEnable) -> Result<bool, Failure> {
     }
 }
 
+/// The connections that have XCP, in words.
+fn who(give: &Give) -> String {
+    match give {
+        Give::Nobody => {
+            "connections that ask for it with setsockopt(TCP_CONGESTION, \"xcp\")".to_owned()
+        }
+        Give::All => "every connection that does not choose another congestion control".to_owned(),
+        Give::Listed { ports, prefixes } => {
+            let ports = match ports.len() {
+                0 => None,
+                n => Some(human::plural(n as u64, "port")),
+            };
+            let prefixes = match prefixes.len() {
+                0 => None,
+                1 => Some("1 prefix".to_owned()),
+                n => Some(format!("{n} prefixes")),
+            };
+            let those: Vec<String> = ports.into_iter().chain(prefixes).collect();
+            format!("connections of {}", those.join(" and "))
+        }
+    }
+}
+
 fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failure> {
     let prefixes = enable.to.iter().map(|text| prefix(text)).collect::<Result<Vec<_>, _>>()?;
     let give = match (enable.only_asked, enable.ports.is_empty() && prefixes.is_empty()) {
@@ -89,20 +112,6 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         EndpointPlan { config, cgroup: enable.cgroup.clone(), devices: enable.devices.clone() };
     let Enabled { cgroup, devices, no_room, deaf } =
         kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
-    let who = match &give {
-        Give::Nobody => {
-            "connections that ask for it with setsockopt(TCP_CONGESTION, \"xcp\")".to_owned()
-        }
-        Give::All => "every connection that does not choose another congestion control".to_owned(),
-        Give::Listed { ports, prefixes } => {
-            let ports = human::plural(ports.len() as u64, "port");
-            match prefixes.len() {
-                0 => format!("connections of {ports}"),
-                1 => format!("connections of {ports} and 1 prefix"),
-                n => format!("connections of {ports} and {n} prefixes"),
-            }
-        }
-    };
     let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
     let room = match no_room {
         Some(why) => none_here(why),
@@ -110,9 +119,10 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         None => format!("on {}", names.join(", ")),
     };
     printer.line(&format!(
-        "endpoint enabled for {} (sender {}): {who}; room beside SACK: {room}",
+        "endpoint enabled for {} (sender {}): {}; room beside SACK: {room}",
         cgroup.display(),
         if robust { Preset::Robust } else { Preset::Xcp }.name(),
+        who(&give),
     ))?;
     if deaf > 0 {
         let sockets = human::plural(deaf as u64, "socket");
@@ -242,6 +252,18 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
     use clap::Parser as _;
+
+    #[test]
+    fn what_there_is_none_of_is_not_counted() {
+        let prefix = (IpAddr::from([10, 0, 0, 0]), 8);
+        for (ports, prefixes, told) in [
+            (vec![80], vec![], "connections of 1 port"),
+            (vec![], vec![prefix], "connections of 1 prefix"),
+            (vec![80, 443], vec![prefix; 2], "connections of 2 ports and 2 prefixes"),
+        ] {
+            assert_eq!(who(&Give::Listed { ports, prefixes }), told);
+        }
+    }
 
     /// The sender is the robust one but where something is asked for that it lacks.
     #[test]

@@ -23,7 +23,15 @@ fn bad_input_is_refused_before_anything_runs() {
         (&["run", "s.toml", "--seed", "-1"], &["--seed", "a whole number from 0 to"]),
         (&["run", "s.toml", "--seed", "9223372036854775808"], &["from 0 to 9223372036854775807"]),
         (&["reproduce", "fig99"], &["fig99"]),
+        (
+            &["reproduce", "--experiments", "nowhere"],
+            &["the directory nowhere: there is no such file or directory; give a directory"],
+        ),
+        (&["sweep", "--merge", "s.toml"], &["a part of the path is a file, not a directory"]),
+        (&["sweep", "s.toml", "--out", "o", "--shard", "5/4"], &["I is from 1 to N, which is 4"]),
+        (&["sweep", "s.toml", "--out", "o", "--shard", "0/0"], &["e.g. 3/100"]),
         (&["theory", "s.toml", "--at", "-5s"], &["a time cannot be negative"]),
+        (&["man", "s.toml"], &["man", "not a directory; give a directory that you may write to"]),
         #[cfg(target_os = "linux")]
         (
             &["pep", "check", "--wan", "a", "--lan", "b", "--rate", "-1mbit"],
@@ -31,12 +39,6 @@ fn bad_input_is_refused_before_anything_runs() {
         ),
         #[cfg(target_os = "linux")]
         (&["pep", "rate", "-1mbit", "--name", "two"], &["a rate cannot be negative"]),
-        (
-            &["reproduce", "--experiments", "nowhere"],
-            &["the directory nowhere: there is no such file or directory; give a directory"],
-        ),
-        (&["sweep", "--merge", "s.toml"], &["a part of the path is a file, not a directory"]),
-        (&["man", "s.toml"], &["man", "not a directory; give a directory that you may write to"]),
         #[cfg(target_os = "linux")]
         (&["pep", "check", "--mss", "abc"], &["'abc' for '--mss <BYTES>': write a whole number"]),
         #[cfg(target_os = "linux")]

@@ -158,11 +158,14 @@ fn calendar(calendar: &Calendar, told_bps: f64, counts: &RouterCounts) -> String
     } else {
         String::new()
     };
+    let flows = match human::number(tcp_flows).as_str() {
+        "1" => "1 TCP flow".to_owned(),
+        many => format!("{many} TCP flows"),
+    };
     format!(
-        "{less}  promised but not seen yet {}; {} TCP flows without XCP, {} of their packets dropped to \
+        "{less}  promised but not seen yet {}; {flows} without XCP, {} of their packets dropped to \
          steer them{now}\n",
         human::rate(promised_bps),
-        human::number(tcp_flows),
         counts.steered,
     )
 }
@@ -294,6 +297,16 @@ mod tests {
         assert!(text.starts_with("  only 20 Mbit/s left while packets waited"), "{text}");
         assert_eq!(text.lines().count(), 2, "{text}");
         assert_eq!(line(29.5e6).lines().count(), 1);
+    }
+
+    #[test]
+    fn one_flow_is_one() {
+        for (tcp_flows, told) in [(1.0, "; 1 TCP flow without XCP"), (1.5, "; 1.5 TCP flows w")] {
+            let it =
+                Calendar { capacity_bps: 1e6, promised_bps: 0.0, tcp_flows, drop_probability: 0.0 };
+            let text = calendar(&it, 1e6, &RouterCounts::default());
+            assert!(text.contains(told), "{text}");
+        }
     }
 
     #[test]
