@@ -163,15 +163,11 @@ fn gateways_of_different_laws_understand_each_other() {
         let listener = listen(&site.server, SERVER[0], 5063);
         let server = spawn(move || attend(listener.accept().unwrap().0));
         let mut stream = connect(&site.client, SERVER[0], 5063).unwrap();
-        let begin = Instant::now();
         stream.write_all(&Wish { seed: 3, down: 10 << 20, reset_at: u64::MAX }.bytes()).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         assert_eq!(receive(&mut stream, 3).0, 10 << 20);
-        let took = begin.elapsed();
         server.join().unwrap();
-        eprintln!("{near_law} and {far_law}: 10 MiB in {took:?}");
-        // 4.4 s at the link's rate; ordinary TCP would do as well, so who agreed counts.
-        assert!(took < Duration::from_secs(6), "{near_law} and {far_law}: {took:?}");
+        // Ordinary TCP would bring as much as fast, so who agreed counts.
         for gateway in [&near, &far] {
             let endpoint = &gateway.show()["gateway"]["endpoint"];
             assert!(endpoint["agreed"].as_u64() > Some(0), "{near_law}, {far_law}: {endpoint}");

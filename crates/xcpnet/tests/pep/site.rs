@@ -3,10 +3,10 @@
 
 use std::fs::Permissions;
 use std::net::IpAddr;
-use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use xcp_lab::line::{Line, LineConfig, QueueConfig, Reorder, monotonic_now};
@@ -27,7 +27,9 @@ pub struct Site {
     pub wire: Namespace,
     pub far: Namespace,
     pub server: Namespace,
-    _lines: Vec<Line>,
+    line: LineConfig,
+    /// The long link, one way and the other; none while it is cut.
+    lines: Mutex<Vec<Line>>,
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -82,30 +84,24 @@ pub fn route(namespace: &Namespace, device: &str, to: u32, via: (u32, u32)) {
 impl Site {
     /// Builds it; `None`, and the reason printed, where that cannot be.
     pub fn new(delay: Duration, loss: f64) -> Option<Self> {
-        Self::build(delay, loss, None, None, None)
+        Self::build(delay, loss, None, None)
     }
 
     /// With a modem in both directions that has a rate and a queue of its own.
     pub fn with_modem(delay: Duration, rate_bps: u64, packets: u64) -> Option<Self> {
         let queue = Queue::drop_tail(Limit::Packets(packets));
         let modem = QueueConfig { rates: rate_bps.into(), queue, overhead_bytes: 0 };
-        Self::build(delay, 0.0, None, None, Some(modem))
-    }
-
-    /// With a long link that is dead for a while, counted from now.
-    pub fn with_outage(delay: Duration, outage: Range<Duration>) -> Option<Self> {
-        Self::build(delay, 0.0, Some(outage), None, None)
+        Self::build(delay, 0.0, None, Some(modem))
     }
 
     /// With a long link on which packets overtake each other.
     pub fn with_reordering(delay: Duration, loss: f64, reorder: Reorder) -> Option<Self> {
-        Self::build(delay, loss, None, Some(reorder), None)
+        Self::build(delay, loss, Some(reorder), None)
     }
 
     fn build(
         delay: Duration,
         loss: f64,
-        outage: Option<Range<Duration>>,
         reorder: Option<Reorder>,
         modem: Option<QueueConfig>,
     ) -> Option<Self> {
@@ -165,26 +161,36 @@ impl Site {
             place: LossPlace::AfterQueue,
             period: Period { from: 0, to: u64::MAX },
         }];
-        let config = |index| LineConfig {
+        let line = LineConfig {
             delays: (delay.as_nanos() as u64).into(),
             losses: if loss > 0.0 { losses.clone() } else { Vec::new() },
             losses_elsewhere: false,
-            blackouts: outage
-                .iter()
-                .map(|o| Period { from: o.start.as_nanos() as u64, to: o.end.as_nanos() as u64 })
-                .collect(),
+            blackouts: Vec::new(),
             reorder,
-            queue: modem.clone(),
+            queue: modem,
             seed: 7,
-            index,
+            index: 0,
             zero: monotonic_now(),
             mtu: 1500,
             input_rate_bps: 1_000_000_000,
         };
-        let line =
-            |index, from, to| Line::start(&config(index), Some(wire.as_fd()), from, to).unwrap();
-        let lines = vec![line(0, "w0", "w1"), line(1, "w1", "w0")];
-        Some(Self { client, near, wire, far, server, _lines: lines })
+        let site = Self { client, near, wire, far, server, line, lines: Mutex::default() };
+        site.mend();
+        Some(site)
+    }
+
+    /// Cuts the long link, and nobody is told: what is sent into it is lost.
+    pub fn cut(&self) {
+        self.lines.lock().unwrap().clear();
+    }
+
+    /// Joins what was cut.
+    pub fn mend(&self) {
+        let line = |index, from, to| {
+            let config = LineConfig { index, ..self.line.clone() };
+            Line::start(&config, Some(self.wire.as_fd()), from, to).unwrap()
+        };
+        *self.lines.lock().unwrap() = vec![line(0, "w0", "w1"), line(1, "w1", "w0")];
     }
 
     /// A namespace's name for other processes.

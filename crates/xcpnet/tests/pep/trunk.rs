@@ -146,9 +146,16 @@ fn a_server_that_speaks_first_is_not_kept_waiting() {
         hears(&connect(&site.client, SERVER[0], 5104).unwrap(), b"welcome");
         begin.elapsed()
     });
-    // One round trip; the kernel would keep the word back for more than another one.
+    // One round trip; the kernel would keep the word back for more than another one. How long they
+    // take on this machine now, a port tells at which nobody listens.
     let shortest = waits.min().unwrap();
-    assert!(shortest < 4 * DELAY, "{shortest:?}");
+    let round_trips = (0..5).map(|_| {
+        let begin = Instant::now();
+        site.near.run(|| TcpStream::connect((FAR, 9)).unwrap_err()).unwrap();
+        begin.elapsed()
+    });
+    let round_trip = round_trips.min().unwrap();
+    assert!(shortest < 2 * round_trip, "{shortest:?}, round trips {round_trip:?}");
     server.join().unwrap();
     assert_eq!(trunk(&near, "used"), 5);
 }
@@ -272,15 +279,19 @@ fn without_the_other_end_everything_is_as_without_a_trunk() {
 fn a_gateway_that_is_restarted_has_its_trunk_again_soon() {
     let _one = one();
     let (secrets, Some(site)) = (Secrets::new(), Site::new(DELAY, 0.0)) else { return };
+    let begin = Instant::now();
     let Some([near, far]) = both_up(&site, &secrets) else { return };
+    let to_come_up = begin.elapsed();
     let begin = Instant::now();
     far.down(true);
     until("the calls have failed", || trunk(&near, "failed") > 0 && trunk(&near, "warm") == 0);
     let Some(_far) = secrets.up(&site.far, NEAR, SECRET) else { return };
     let away = begin.elapsed();
     until_after(2 * away, "the trunk is up again", || trunk(&near, "warm") == 8);
-    // Each pause is twice the one before it, so it is no longer than the gateway was away.
-    assert!(begin.elapsed() < 3 * away + Duration::from_secs(10), "{:?}", begin.elapsed());
+    // Each pause is twice the one before it, so it is no longer than the gateway was away. Then they
+    // need no longer than they did at first, but for what else this machine has to do.
+    let again = begin.elapsed() - away;
+    assert!(again < 2 * (away + to_come_up), "{again:?}; {away:?} away, {to_come_up:?} at first");
 }
 
 /// As the near gateway, up to where a client would go.
