@@ -61,3 +61,21 @@ fn what_is_said_to_run_it_again_does() {
     assert_eq!(none.status.code(), Some(2));
     assert!(text(&none).contains("nor such a file"), "{}", text(&none));
 }
+
+/// The first scenario that a reader of the README saves prints what is shown there, every line.
+#[test]
+fn the_first_scenario_prints_what_the_readme_shows() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let page = fs::read_to_string(path).unwrap();
+    let after = |mark: &str| page.split(mark).nth(1).unwrap().split("```").next().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("ship.toml"), after("Save this as `ship.toml`:\n\n```toml\n"))
+        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_xcpnet"))
+        .args(["run", "ship.toml", "--out", "ship", "--no-playground"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let shown = after("$ target/release/xcpnet run ship.toml --out ship\n");
+    assert_eq!(text(&output), shown);
+}
