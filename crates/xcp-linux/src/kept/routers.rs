@@ -116,7 +116,9 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let before = qdisc::root(&mut netlink, device.index)?;
     match plan.shaping {
         Shaping::None => check_foreign(&device, &before, capacity_bps, namespace)?,
-        Shaping::Ours(..) | Shaping::Classes { .. } => check_replaceable(&device, &before, namespace)?,
+        Shaping::Ours(..) | Shaping::Classes { .. } => {
+            check_replaceable(&device, &before, namespace)?
+        }
     }
     let made = (|| {
         // What cannot be kept is not set up. Its directory is there before it, so that whatever
