@@ -7,7 +7,8 @@
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use xcp_linux::cgroup;
 use xcp_linux::process::start_time;
@@ -24,6 +25,24 @@ pub(crate) struct Home {
     descriptor: OwnedFd,
     /// Where the process came from.
     before: PathBuf,
+}
+
+/// The group of the lab that is running, and where the process came from, for [`leave_at_once`].
+static ENTERED: Mutex<Option<(PathBuf, PathBuf)>> = Mutex::new(None);
+
+/// Leaves and removes the group of a lab that is running: the process is about to end without any
+/// destructor.
+pub fn leave_at_once() {
+    if let Ok(mut entered) = ENTERED.lock()
+        && let Some((directory, before)) = entered.take()
+    {
+        leave(&directory, &before);
+    }
+}
+
+/// Where that fails, the group stays for the next lab to remove.
+fn leave(directory: &Path, before: &Path) {
+    let _ = cgroup::enter(before).and_then(|()| cgroup::remove(directory));
 }
 
 /// The process that a group's name speaks of: number and start.
@@ -74,6 +93,9 @@ impl Home {
             let _ = cgroup::remove(&directory);
             missing(why)
         })?;
+        if let Ok(mut entered) = ENTERED.lock() {
+            *entered = Some((directory.clone(), before.clone()));
+        }
         Ok(Self { descriptor: file.into(), before, directory })
     }
 }
@@ -86,8 +108,10 @@ impl AsFd for Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // Where that fails, the group stays for the next lab to remove.
-        let _ = cgroup::enter(&self.before).and_then(|()| cgroup::remove(&self.directory));
+        if let Ok(mut entered) = ENTERED.lock() {
+            *entered = None;
+        }
+        leave(&self.directory, &self.before);
     }
 }
 

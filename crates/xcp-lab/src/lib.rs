@@ -38,6 +38,7 @@ use xcp_model::Scenario;
 use xcp_model::run::{Observer, Run};
 
 pub use error::{Cause, LabError};
+pub use home::leave_at_once;
 pub use plan::Family;
 
 /// What can be chosen about a lab beside the scenario.

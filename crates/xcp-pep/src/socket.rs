@@ -277,6 +277,15 @@ pub fn canonical(any: rustix::net::SocketAddrAny) -> io::Result<SocketAddr> {
     Ok(SocketAddr::new(address.ip().to_canonical(), address.port()))
 }
 
+/// After a connection was not accepted: without descriptors or memory it waits where it is, and
+/// whoever polls would hear of it again at once. By now somebody may have given one back.
+pub fn pause_if_exhausted(why: &io::Error) {
+    let why = why.raw_os_error();
+    if [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM].map(Some).contains(&why) {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
 /// Bytes, and the FIN, that the peer has not acknowledged.
 pub fn unacknowledged(fd: BorrowedFd<'_>) -> u32 {
     let mut bytes: libc::c_int = 0;

@@ -19,6 +19,8 @@ pub fn listen() -> Result<(), Failure> {
                 // Ending anyway; there is nobody left to hear of an error.
                 let _ = std::fs::remove_dir_all(dir);
             }
+            #[cfg(target_os = "linux")]
+            xcp_lab::leave_at_once();
             std::process::exit(i32::from(INTERRUPTED));
         }
     })

@@ -20,6 +20,7 @@ use crate::gateway::keeper::Keeper;
 use crate::gateway::rules::Diverted;
 use crate::gateway::wan::{self, Shaping};
 use crate::options::{Change, Exclude, Options};
+use crate::socket;
 use crate::worker::Order;
 
 /// One connection in so many has to end before more are taken where there were too many.
@@ -255,20 +256,29 @@ fn wait(proxy: &Proxy, visitors: &Visitors, patience: Option<Duration>) -> Resul
 
 /// Lets in who has come.
 fn welcome(visitors: &mut Visitors, proxy: &Proxy, asked: &Asked, now: Instant) {
-    if asked.show
-        && let Ok((stream, _)) = proxy.show.accept()
-    {
-        let peer = rustix::net::sockopt::socket_peercred(&stream).ok();
-        let trusted = peer.is_some_and(|peer| peer.uid.is_root() || peer.uid == proxy.user);
-        if stream.set_nonblocking(true).is_ok() {
-            visitors.come(stream.into(), Door::Own { trusted }, now);
+    if asked.show {
+        match proxy.show.accept() {
+            Ok((stream, _)) => {
+                let peer = rustix::net::sockopt::socket_peercred(&stream).ok();
+                let trusted = peer.is_some_and(|peer| peer.uid.is_root() || peer.uid == proxy.user);
+                if stream.set_nonblocking(true).is_ok() {
+                    visitors.come(stream.into(), Door::Own { trusted }, now);
+                }
+            }
+            Err(why) => socket::pause_if_exhausted(&why),
         }
     }
     if asked.metrics
-        && let Some(Ok((stream, _))) = proxy.metrics.as_ref().map(|metrics| metrics.accept())
-        && stream.set_nonblocking(true).is_ok()
+        && let Some(metrics) = &proxy.metrics
     {
-        visitors.come(stream.into(), Door::Http, now);
+        match metrics.accept() {
+            Ok((stream, _)) => {
+                if stream.set_nonblocking(true).is_ok() {
+                    visitors.come(stream.into(), Door::Http, now);
+                }
+            }
+            Err(why) => socket::pause_if_exhausted(&why),
+        }
     }
 }
 

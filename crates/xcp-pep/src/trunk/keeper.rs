@@ -289,6 +289,7 @@ impl Running {
                 Err(why) => {
                     tracing::debug!(%why, "a connection attempt of the other gateway was not \
                         accepted");
+                    socket::pause_if_exhausted(&why.into());
                     return;
                 }
             }

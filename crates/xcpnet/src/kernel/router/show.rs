@@ -162,10 +162,11 @@ fn calendar(calendar: &Calendar, told_bps: f64, counts: &RouterCounts) -> String
         "1" => "1 TCP flow".to_owned(),
         many => format!("{many} TCP flows"),
     };
+    let promised = if promised_bps < 0.0 { "taken back" } else { "promised" };
     format!(
-        "{less}  promised but not seen yet {}; {flows} without XCP, {} of their packets dropped to \
-         steer them{now}\n",
-        human::rate(promised_bps),
+        "{less}  {promised} but not seen yet {}; {flows} without XCP, {} of their packets dropped \
+         to steer them{now}\n",
+        human::rate(promised_bps.abs()),
         counts.steered,
     )
 }
