@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use xcp_linux::netlink::Netlink;
-use xcp_linux::qdisc::{self, Shaper};
+use xcp_linux::qdisc::{self, Shaper, Whose};
 use xcp_model::units::Nanos;
 use xcp_model::{DirectionId, Scenario};
 
@@ -76,8 +76,14 @@ impl Changes {
         {
             late = late.max(now - step.at);
             let queue = &mut self.queues[step.queue];
-            qdisc::change_rate(&mut queue.netlink, queue.index, Shaper::Htb, step.rate_bps)
-                .map_err(|why| queue.failed(why))?;
+            qdisc::change_rate(
+                &mut queue.netlink,
+                queue.index,
+                Whose::Router,
+                Shaper::Htb,
+                step.rate_bps,
+            )
+            .map_err(|why| queue.failed(why))?;
             let router = directions[queue.direction].router.as_ref();
             if let (Some(router), Some(capacity)) = (router, step.capacity) {
                 router.set_capacity(capacity).map_err(|why| queue.failed(why))?;

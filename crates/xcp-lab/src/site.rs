@@ -168,7 +168,14 @@ impl Site {
             let netlink = &mut self.netlinks[space];
             let rate_bps = shaper.rates.at(0);
             match shaper.others {
-                None => qdisc::install(netlink, index, qdisc::Shaper::Htb, rate_bps, limit)?,
+                None => qdisc::install(
+                    netlink,
+                    index,
+                    qdisc::Whose::Router,
+                    qdisc::Shaper::Htb,
+                    rate_bps,
+                    limit,
+                )?,
                 Some(others) => qdisc::install_classes(netlink, index, rate_bps, limit, others)?,
             }
         }

@@ -64,7 +64,7 @@ impl Site {
         for program in self.namespace.run(|| xcp_linux::rehearsal::order(self.index)).unwrap() {
             there.push_str(&program);
         }
-        (ours.unwrap().ours, there)
+        (ours.unwrap().whose.is_some(), there)
     }
 }
 

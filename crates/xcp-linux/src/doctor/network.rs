@@ -21,7 +21,7 @@ use crate::namespace::Namespace;
 use crate::netlink::qdiscs::{ROOT, Wanted};
 use crate::netlink::{self, Netlink};
 use crate::object::overhear;
-use crate::qdisc::{self, Limit, Shaper};
+use crate::qdisc::{self, Limit, Shaper, Whose};
 use crate::rehearsal::Rehearsal;
 
 /// To make a network namespace, and to configure it.
@@ -92,8 +92,22 @@ fn attempts(namespace: &Namespace) -> io::Result<Tried> {
     Ok(Tried {
         tcx: tcx(),
         clsact: clsact(),
-        htb: qdisc::install(&mut netlink, LOOPBACK, Shaper::Htb, RATE_BPS, Limit::Packets(LENGTH)),
-        tbf: qdisc::install(&mut netlink, LOOPBACK, Shaper::Tbf, RATE_BPS, Limit::Packets(LENGTH)),
+        htb: qdisc::install(
+            &mut netlink,
+            LOOPBACK,
+            Whose::Router,
+            Shaper::Htb,
+            RATE_BPS,
+            Limit::Packets(LENGTH),
+        ),
+        tbf: qdisc::install(
+            &mut netlink,
+            LOOPBACK,
+            Whose::Router,
+            Shaper::Tbf,
+            RATE_BPS,
+            Limit::Packets(LENGTH),
+        ),
         pfifo,
         bfifo,
         veth: netlink.add_veth("doctor0", "doctor1", namespace),

@@ -9,7 +9,7 @@ use crate::link;
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
 use crate::police::Police;
-use crate::qdisc::{self, Limit, Others, QdiscInfo, QdiscStats, Shaper};
+use crate::qdisc::{self, Limit, Others, QdiscInfo, QdiscStats, Shaper, Whose};
 use crate::router::{self, Hangs, Hook, Router, RouterConfig};
 
 /// The directory that keeps them, each in one of its own.
@@ -70,6 +70,12 @@ pub struct KeptRouter {
 }
 
 impl KeptRouter {
+    /// Whether the device's shaper came with the router.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.qdisc.whose == Some(Whose::Router)
+    }
+
     /// The longest frame that the shaper lets through, bytes, where the device has longer ones: its
     /// MTU has grown since the shaper was made, or somebody else made it so.
     #[must_use]
@@ -95,12 +101,13 @@ fn directory_name(namespace: &Namespace, index: u32) -> Result<String> {
 /// Adds a router; nothing is left of it if that fails.
 ///
 /// # Errors
-/// No such device, or it has a router; a capacity above what the device's own shaper lets through;
-/// a device whose queue cannot be seen; a kernel that lacks something.
+/// No such device, or it has a router or a proxy's shaper; a capacity above what the device's own
+/// shaper lets through; a device whose queue cannot be seen; a kernel that lacks something.
 pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, &plan.device)?;
     let name = directory_name(namespace, device.index)?;
+    check_no_proxys(&mut netlink, &device, namespace)?;
     // Two at once would each take the other's work for its own and clear it away.
     let alone = Alone::make()?;
     clear_away(&alone, namespace, &mut netlink)?;
@@ -125,9 +132,14 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         // ends this command leaves something that the next one knows.
         let directory = alone.make_in(DIRECTORY)?.make(&name)?;
         match plan.shaping {
-            Shaping::Ours(shaper, limit) => {
-                qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?
-            }
+            Shaping::Ours(shaper, limit) => qdisc::install(
+                &mut netlink,
+                device.index,
+                Whose::Router,
+                shaper,
+                capacity_bps,
+                limit,
+            )?,
             Shaping::Classes { others, limit, .. } => {
                 qdisc::install_classes(&mut netlink, device.index, capacity_bps, limit, others)?
             }
@@ -155,7 +167,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         Ok(router) => kept(&mut netlink, namespace, device, router),
         Err(e) => {
             if plan.shaping != Shaping::None {
-                let _ = qdisc::remove(&mut netlink, device.index);
+                let _ = qdisc::remove(&mut netlink, device.index, Whose::Router);
             }
             let _ = alone.clear(DIRECTORY, Some(&name));
             Err(e)
@@ -179,8 +191,20 @@ fn kept(
     Ok(KeptRouter { device, router, qdisc, qdisc_stats, class_stats, behind })
 }
 
+/// Where a proxy shapes a device, it is its router, too.
+fn check_no_proxys(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> Result<()> {
+    let there = qdisc::root(netlink, device.index)?;
+    match there.somebody_elses(device, Whose::Router) {
+        Some(why) if there.whose == Some(Whose::Proxy) => Err(Error::new(why).remedy(format!(
+            "run `xcpnet pep down{}` first, with --name NAME if the proxy was given one",
+            namespace.option()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn check_replaceable(device: &Device, root: &QdiscInfo, namespace: &Namespace) -> Result<()> {
-    let Some(why) = root.somebody_elses(device) else { return Ok(()) };
+    let Some(why) = root.somebody_elses(device, Whose::Router) else { return Ok(()) };
     Err(Error::new(why).remedy(format!(
         "keep it and use `shaper none`, or remove it first: {} qdisc del dev {} root",
         namespace.tc(),
@@ -286,7 +310,8 @@ fn of(routers: Vec<KeptRouter>, device: &str, namespace: &Namespace) -> Result<K
 /// one's queue if given.
 ///
 /// # Errors
-/// There is no router; a shaper that is not ours lets less through, or was to get another limit.
+/// There is no router, or the shaper is a proxy's; one that is not ours lets less through, or was
+/// to get another limit.
 pub fn change(
     device: &str,
     capacity_bps: Option<u64>,
@@ -294,21 +319,22 @@ pub fn change(
     namespace: &Namespace,
 ) -> Result<KeptRouter> {
     let mut netlink = Netlink::open_in(namespace)?;
-    find(&mut netlink, device)?;
+    let there = find(&mut netlink, device)?;
+    check_no_proxys(&mut netlink, &there, namespace)?;
     let Some(alone) = Alone::existing()? else { return of(Vec::new(), device, namespace) };
     let kept = of(list_in(&alone, namespace, &mut netlink)?, device, namespace)?;
     let index = kept.device.index;
     if let Some(limit) = limit {
-        if !kept.qdisc.ours {
+        if !kept.is_ours() {
             return Err(Error::new(format!("the queue of {device} does not belong to xcpnet"))
                 .remedy("change its limit where it was set up (tc)"));
         }
-        qdisc::change_limit(&mut netlink, index, limit)?;
+        qdisc::change_limit(&mut netlink, index, Whose::Router, limit)?;
     }
     if let Some(capacity) = capacity_bps {
         match kept.qdisc.shaper {
-            Some(shaper) if kept.qdisc.ours => {
-                qdisc::change_rate(&mut netlink, index, shaper, capacity)?
+            Some(shaper) if kept.is_ours() => {
+                qdisc::change_rate(&mut netlink, index, Whose::Router, shaper, capacity)?
             }
             _ => check_foreign(&kept.device, &kept.qdisc, capacity, namespace)?,
         }
@@ -320,10 +346,12 @@ pub fn change(
 /// Removes a router, a half-made one too, and the shaper that came with it.
 ///
 /// # Errors
-/// No such device, or it has none; one that cannot be taken off, which then stays as it is.
+/// No such device, it has none, or a proxy's shaper; one that cannot be taken off, which then stays
+/// as it is.
 pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, device)?;
+    check_no_proxys(&mut netlink, &device, namespace)?;
     let name = directory_name(namespace, device.index)?;
     let none = || {
         Err(Error::new(format!("{} has no router", device.name))
@@ -339,7 +367,7 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     // As long as anything is left of it the next command has to know: its directory goes last. And
     // once it is off its device a command in any namespace clears it away, which may not see the
     // shaper.
-    qdisc::remove(&mut netlink, device.index)?;
+    qdisc::remove(&mut netlink, device.index, Whose::Router)?;
     namespace
         .run(|| router::take_off(&directory, device.index))
         .map_err(|e| Error::because("cannot enter the namespace", e))?
@@ -365,7 +393,7 @@ fn clear_away(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Re
         let was_here = name.starts_with(&prefix);
         let here = devices.iter().find(|d| format!("{prefix}{}", d.index) == name);
         let unshape = |netlink: &mut Netlink| {
-            here.map_or(Ok(()), |device| qdisc::remove(netlink, device.index))
+            here.map_or(Ok(()), |device| qdisc::remove(netlink, device.index, Whose::Router))
         };
         match Router::open(&directory, here.map_or(0, |d| d.index)) {
             // Of another version of xcpnet: for its user to remove.

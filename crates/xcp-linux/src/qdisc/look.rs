@@ -1,6 +1,6 @@
 //! What a device's queueing discipline is and what it has counted.
 
-use super::{HANDLE, Limit, OTHERS_CLASS, Others, Shaper, XCP_CLASS, options, queue_of};
+use super::{Limit, OTHERS_CLASS, Others, Shaper, Whose, XCP_CLASS, options, queue_of};
 use crate::netlink::message::{attribute, number};
 use crate::netlink::qdiscs::{Described, ROOT};
 use crate::netlink::{Device, Netlink, Result};
@@ -30,8 +30,8 @@ pub struct QdiscInfo {
     pub limit: Option<Limit>,
     /// Whether XCP's packets and all others wait in queues of their own, and whose turn it is.
     pub others: Option<Others>,
-    /// Whether it was made by [`super::install`].
-    pub ours: bool,
+    /// Whose it is if it was made by [`super::install`].
+    pub whose: Option<Whose>,
     /// Whether the device's packets are spread over several queues, each with its own discipline.
     /// There is then no one queue to look at.
     pub multi_queue: bool,
@@ -41,13 +41,18 @@ impl QdiscInfo {
     /// Says so if this is a device's and somebody else's: a shaper may hold a whole configuration,
     /// and is not thrown away unasked. What the kernel gave by itself may be replaced.
     #[must_use]
-    pub fn somebody_elses(&self, device: &Device) -> Option<String> {
-        (self.handle != 0 && !self.ours).then(|| {
-            format!(
-                "{} has a queueing discipline that somebody set up ({})",
-                device.name, self.kind
-            )
-        })
+    pub fn somebody_elses(&self, device: &Device, us: Whose) -> Option<String> {
+        let Device { name, .. } = device;
+        match self.whose {
+            _ if self.handle == 0 => None,
+            Some(whose) if whose == us => None,
+            Some(Whose::Proxy) => Some(format!("{name} has the shaper of a proxy (xcpnet pep)")),
+            Some(Whose::Router) => Some(format!("{name} has the shaper of an XCP router")),
+            None => {
+                let kind = &self.kind;
+                Some(format!("{name} has a queueing discipline that somebody set up ({kind})"))
+            }
+        }
     }
 }
 
@@ -82,7 +87,7 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
             longest_frame: tbf.and_then(options::tbf_burst),
             limit: None,
             others: None,
-            ours: shaper.is_some() && qdisc.handle == HANDLE,
+            whose: shaper.and_then(|_| Whose::of(qdisc.handle)),
             multi_queue: matches!(kind.as_str(), "mq" | "mqprio" | "taprio"),
             kind,
         })
@@ -99,7 +104,7 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
             longest_frame: None,
             limit: None,
             others: None,
-            ours: false,
+            whose: None,
             multi_queue: false,
         });
     };
@@ -111,20 +116,26 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
             info.rate_bps = Some(rate_bps);
         }
     }
-    if info.ours && info.shaper == Some(Shaper::Htb) {
+    if let Some(whose) = info.whose
+        && info.shaper == Some(Shaper::Htb)
+    {
         let shares = nl.classes(index, |class| {
             Some((class.handle, options::htb_class_share(class.options()?)?))
         })?;
         let share_of = |handle| shares.iter().find(|share| share.0 == handle).map(|share| share.1);
-        info.others = match (share_of(XCP_CLASS), share_of(OTHERS_CLASS), info.rate_bps) {
+        let both = (share_of(whose.xcp_class()), share_of(whose.others_class()), info.rate_bps);
+        info.others = match both {
             (Some((xcp_bps, first)), Some((_, second)), Some(whole_bps)) => {
                 Some(Others::of(xcp_bps, whole_bps, [first, second]))
             }
             _ => None,
         };
     }
-    if info.ours || info.shaper == Some(Shaper::Tbf) {
-        let queue = if info.others.is_some() { XCP_CLASS } else { queue_of(info.handle) };
+    if info.whose.is_some() || info.shaper == Some(Shaper::Tbf) {
+        let queue = match info.whose {
+            Some(whose) if info.others.is_some() => whose.xcp_class(),
+            _ => queue_of(info.handle),
+        };
         info.limit = nl
             .get_qdisc(index, queue, |queue| {
                 let limit = number(queue.options()?, 0)?;
@@ -149,7 +160,7 @@ pub fn stats(nl: &mut Netlink, index: u32) -> Result<QdiscStats> {
     stats_of(nl, index, ROOT)
 }
 
-/// The counters of the two queues of a shaper with classes, XCP's and the others'.
+/// The counters of the two queues of a router's shaper with classes, XCP's and the others'.
 pub fn class_stats(nl: &mut Netlink, index: u32) -> Result<[QdiscStats; 2]> {
     Ok([stats_of(nl, index, XCP_CLASS)?, stats_of(nl, index, OTHERS_CLASS)?])
 }

@@ -18,19 +18,51 @@ use options::Rate;
 use crate::netlink::qdiscs::{ROOT, Wanted};
 use crate::netlink::{Error, Netlink, Result};
 
-/// The number of a shaper that [`install`] made, by which it is known again: "xc".
-const HANDLE: u32 = 0x7863 << 16;
+/// Whose a shaper of ours is. Each has a number of its own, by which it is known again: one leaves
+/// the other's alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Whose {
+    /// A router's: of `xcpnet router`, or of an emulated network.
+    Router,
+    /// A proxy's, of `xcpnet pep`.
+    Proxy,
+}
 
-/// The class of XCP's packets, where there are two. The router's program writes it into
-/// `skb->priority`, which htb takes for a class (htb_classify).
-pub(crate) const XCP_CLASS: u32 = HANDLE | 2;
-/// The class of all others. Packets that the program never saw go there, too.
-pub(crate) const OTHERS_CLASS: u32 = HANDLE | 3;
+impl Whose {
+    /// Its number: "xc", "xp".
+    const fn handle(self) -> u32 {
+        match self {
+            Self::Router => 0x7863 << 16,
+            Self::Proxy => 0x7870 << 16,
+        }
+    }
+
+    fn of(handle: u32) -> Option<Self> {
+        [Self::Router, Self::Proxy].into_iter().find(|whose| whose.handle() == handle)
+    }
+
+    /// The class of XCP's packets, where there are two. The router's program writes it into
+    /// `skb->priority`, which htb takes for a class (htb_classify).
+    const fn xcp_class(self) -> u32 {
+        self.handle() | 2
+    }
+
+    /// The class of all others. Packets that the program never saw go there, too.
+    const fn others_class(self) -> u32 {
+        self.handle() | 3
+    }
+
+    /// The classes, and the numbers of their queues. By its number the program finds XCP's
+    /// (`XCP_CLASS_QUEUE` of bpf/router.h).
+    const fn queues(self) -> [(u32, u32); 2] {
+        [(self.xcp_class(), 0x7864 << 16), (self.others_class(), 0x7865 << 16)]
+    }
+}
+
+pub(crate) const XCP_CLASS: u32 = Whose::Router.xcp_class();
+pub(crate) const OTHERS_CLASS: u32 = Whose::Router.others_class();
 /// The first of them where what is urgent has a queue of its own; the other one is the rest's.
-pub(crate) const URGENT_CLASS: u32 = XCP_CLASS;
-/// The classes, and the numbers of their queues. By its number the program finds XCP's
-/// (`XCP_CLASS_QUEUE` of bpf/router.h).
-const QUEUES: [(u32, u32); 2] = [(XCP_CLASS, 0x7864 << 16), (OTHERS_CLASS, 0x7865 << 16)];
+pub(crate) const URGENT_CLASS: u32 = Whose::Proxy.xcp_class();
 
 /// What holds packets back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -128,33 +160,34 @@ fn queue_of(handle: u32) -> u32 {
 }
 
 /// Puts a shaper in front of a device, in the place of whatever is there (look with [`root`]
-/// first). If it fails half-way nothing of it stays.
+/// first), but for one of ours that is another's. If it fails half-way nothing of it stays.
 pub fn install(
     nl: &mut Netlink,
     index: u32,
+    whose: Whose,
     shaper: Shaper,
     rate_bps: u64,
     limit: Limit,
 ) -> Result<()> {
     let rate = rate(nl, index, rate_bps)?;
-    replace(nl, index, |nl| {
-        let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: shaper.name() };
+    replace(nl, index, whose, |nl| {
+        let root = Wanted { index, handle: whose.handle(), parent: ROOT, kind: shaper.name() };
         match shaper {
             Shaper::Htb => {
                 nl.set_qdisc(&root, |request| options::htb(request, queue_of(0)))?;
-                set_class(nl, index, &rate)?;
+                set_class(nl, index, whose, &rate)?;
             }
             // The queue that this makes is replaced next.
             Shaper::Tbf => {
                 nl.set_qdisc(&root, |request| options::tbf(request, &rate, rate.burst))?
             }
         }
-        set_queues(nl, index, limit, None)
+        set_queues(nl, index, whose, limit, None)
     })
 }
 
-/// As [`install`], an htb with a queue of this limit for XCP's packets and another one for all
-/// others. Without the router's program all packets are others.
+/// As [`install`], a router's htb with a queue of this limit for XCP's packets and another one for
+/// all others. Without the router's program all packets are others.
 pub fn install_classes(
     nl: &mut Netlink,
     index: u32,
@@ -162,40 +195,67 @@ pub fn install_classes(
     limit: Limit,
     others: Others,
 ) -> Result<()> {
-    let rate = rate(nl, index, rate_bps)?;
-    replace(nl, index, |nl| {
-        let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: Shaper::Htb.name() };
-        nl.set_qdisc(&root, |request| options::htb(request, OTHERS_CLASS & 0xffff))?;
-        set_class(nl, index, &rate)?;
-        set_classes(nl, index, &rate, others)?;
-        set_queues(nl, index, limit, Some(others))
-    })
+    install_two(nl, index, Whose::Router, rate_bps, limit, others)
 }
 
-/// As [`install`], an htb with a queue of this limit for urgent packets, which are sent while there
-/// are any, and another one for the rest. Without the router's program nothing is urgent; that it
-/// is not too much is the program's business, too.
+/// As [`install`], a proxy's htb with a queue of this limit for urgent packets, which are sent while
+/// there are any, and another one for the rest. Without the router's program nothing is urgent; that
+/// it is not too much is the program's business, too.
 pub fn install_urgent(nl: &mut Netlink, index: u32, rate_bps: u64, limit: Limit) -> Result<()> {
     // Which class has the program's packets does not matter to the shaper.
-    install_classes(nl, index, rate_bps, limit, Others::Last)
+    install_two(nl, index, Whose::Proxy, rate_bps, limit, Others::Last)
+}
+
+fn install_two(
+    nl: &mut Netlink,
+    index: u32,
+    whose: Whose,
+    rate_bps: u64,
+    limit: Limit,
+    others: Others,
+) -> Result<()> {
+    let rate = rate(nl, index, rate_bps)?;
+    replace(nl, index, whose, |nl| {
+        let (handle, kind) = (whose.handle(), Shaper::Htb.name());
+        nl.set_qdisc(&Wanted { index, handle, parent: ROOT, kind }, |request| {
+            options::htb(request, whose.others_class() & 0xffff)
+        })?;
+        set_class(nl, index, whose, &rate)?;
+        set_classes(nl, index, whose, &rate, others)?;
+        set_queues(nl, index, whose, limit, Some(others))
+    })
 }
 
 /// Neither shaper can become the other, and htb does not even become itself again.
 fn replace(
     nl: &mut Netlink,
     index: u32,
+    whose: Whose,
     put: impl FnOnce(&mut Netlink) -> Result<()>,
 ) -> Result<()> {
-    remove(nl, index)?;
+    let there = root(nl, index)?;
+    if there.whose.is_some_and(|other| other != whose)
+        && let Some(why) = there.somebody_elses(&nl.link(index)?, whose)
+    {
+        let doing = format!("put a shaper in front of the network device number {index}");
+        return Err(Error::refused(doing, why));
+    }
+    remove(nl, index, whose)?;
     put(nl).inspect_err(|_| {
         // The first error is the one to tell.
-        let _ = remove(nl, index);
+        let _ = remove(nl, index, whose);
     })
 }
 
 /// Changes the rate. What is in the queue stays there.
-pub fn change_rate(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64) -> Result<()> {
-    let info = own(nl, index, "change the rate")?;
+pub fn change_rate(
+    nl: &mut Netlink,
+    index: u32,
+    whose: Whose,
+    shaper: Shaper,
+    rate_bps: u64,
+) -> Result<()> {
+    let info = own(nl, index, whose, "change the rate")?;
     if info.shaper != Some(shaper) {
         let why = format!("its shaper is {}, not {}", info.kind, shaper.name());
         return Err(Error::refused(
@@ -206,11 +266,11 @@ pub fn change_rate(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64) 
     let rate = rate(nl, index, rate_bps)?;
     match shaper {
         Shaper::Htb => {
-            set_class(nl, index, &rate)?;
-            info.others.map_or(Ok(()), |others| set_classes(nl, index, &rate, others))
+            set_class(nl, index, whose, &rate)?;
+            info.others.map_or(Ok(()), |others| set_classes(nl, index, whose, &rate, others))
         }
         Shaper::Tbf => {
-            let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: shaper.name() };
+            let root = Wanted { index, handle: whose.handle(), parent: ROOT, kind: shaper.name() };
             // A tbf that is changed sets the limit of its queue to its own number, whatever the
             // unit (tbf_change, fifo_set_limit).
             let limit = info.limit.map_or(rate.burst, Limit::number);
@@ -220,11 +280,11 @@ pub fn change_rate(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64) 
 }
 
 /// Changes how much the queue holds. What is in it stays there, unless the unit changes.
-pub fn change_limit(nl: &mut Netlink, index: u32, limit: Limit) -> Result<()> {
-    let info = own(nl, index, "change the queue's limit")?;
+pub fn change_limit(nl: &mut Netlink, index: u32, whose: Whose, limit: Limit) -> Result<()> {
+    let info = own(nl, index, whose, "change the queue's limit")?;
     if info.others.is_some() && info.limit.is_none_or(|before| before.kind() != limit.kind()) {
         // A queue with a number cannot be replaced by one of another kind with the same number.
-        for (parent, handle) in QUEUES {
+        for (parent, handle) in whose.queues() {
             // Somebody may have taken it away.
             if nl
                 .get_qdisc(index, parent, |queue| Some(queue.handle))
@@ -234,16 +294,16 @@ pub fn change_limit(nl: &mut Netlink, index: u32, limit: Limit) -> Result<()> {
             }
         }
     }
-    set_queues(nl, index, limit, info.others)
+    set_queues(nl, index, whose, limit, info.others)
 }
 
 /// Removes a shaper that [`install`] made; the kernel's default comes in its place. Anybody else's
 /// stays.
-pub fn remove(nl: &mut Netlink, index: u32) -> Result<()> {
-    if !root(nl, index)?.ours {
+pub fn remove(nl: &mut Netlink, index: u32, whose: Whose) -> Result<()> {
+    if root(nl, index)?.whose != Some(whose) {
         return Ok(());
     }
-    nl.delete_qdisc(index, HANDLE, ROOT)
+    nl.delete_qdisc(index, whose.handle(), ROOT)
 }
 
 fn rate(nl: &mut Netlink, index: u32, rate_bps: u64) -> Result<Rate> {
@@ -258,9 +318,9 @@ fn rate(nl: &mut Netlink, index: u32, rate_bps: u64) -> Result<Rate> {
     Ok(rate)
 }
 
-fn own(nl: &mut Netlink, index: u32, what: &str) -> Result<QdiscInfo> {
+fn own(nl: &mut Netlink, index: u32, whose: Whose, what: &str) -> Result<QdiscInfo> {
     let info = root(nl, index)?;
-    if info.ours {
+    if info.whose == Some(whose) {
         return Ok(info);
     }
     let why = format!(
@@ -271,19 +331,26 @@ fn own(nl: &mut Netlink, index: u32, what: &str) -> Result<QdiscInfo> {
     Err(Error::refused(format!("{what} of \"{}\"", nl.link(index)?.name), why))
 }
 
-fn set_class(nl: &mut Netlink, index: u32, rate: &Rate) -> Result<()> {
-    let class =
-        Wanted { index, handle: queue_of(HANDLE), parent: HANDLE, kind: Shaper::Htb.name() };
+fn set_class(nl: &mut Netlink, index: u32, whose: Whose, rate: &Rate) -> Result<()> {
+    let (parent, kind) = (whose.handle(), Shaper::Htb.name());
+    let class = Wanted { index, handle: queue_of(parent), parent, kind };
     nl.set_class(&class, |request| options::htb_class(request, rate, rate, 0))
 }
 
 /// The two classes below the one that has the rate.
-fn set_classes(nl: &mut Netlink, index: u32, rate: &Rate, others: Others) -> Result<()> {
+fn set_classes(
+    nl: &mut Netlink,
+    index: u32,
+    whose: Whose,
+    rate: &Rate,
+    others: Others,
+) -> Result<()> {
     let (xcp, priorities) = others.terms();
     for (handle, share, priority) in
-        [(XCP_CLASS, xcp, priorities[0]), (OTHERS_CLASS, 1000 - xcp, priorities[1])]
+        [(whose.xcp_class(), xcp, priorities[0]), (whose.others_class(), 1000 - xcp, priorities[1])]
     {
-        let class = Wanted { index, handle, parent: queue_of(HANDLE), kind: Shaper::Htb.name() };
+        let (parent, kind) = (queue_of(whose.handle()), Shaper::Htb.name());
+        let class = Wanted { index, handle, parent, kind };
         nl.set_class(&class, |request| {
             options::htb_class(request, &rate.share(share), rate, priority)
         })?;
@@ -291,9 +358,15 @@ fn set_classes(nl: &mut Netlink, index: u32, rate: &Rate, others: Others) -> Res
     Ok(())
 }
 
-fn set_queues(nl: &mut Netlink, index: u32, limit: Limit, others: Option<Others>) -> Result<()> {
-    let one = [(queue_of(HANDLE), 0)];
-    for &(parent, handle) in if others.is_some() { &QUEUES[..] } else { &one[..] } {
+fn set_queues(
+    nl: &mut Netlink,
+    index: u32,
+    whose: Whose,
+    limit: Limit,
+    others: Option<Others>,
+) -> Result<()> {
+    let (one, two) = ([(queue_of(whose.handle()), 0)], whose.queues());
+    for &(parent, handle) in if others.is_some() { &two[..] } else { &one[..] } {
         let queue = Wanted { index, handle, parent, kind: limit.kind() };
         nl.set_qdisc(&queue, |request| {
             // struct tc_fifo_qopt

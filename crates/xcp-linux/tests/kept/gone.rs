@@ -12,7 +12,7 @@ use super::{apart, assert_nothing_left, device, htb, mount_bpf, plan};
 use xcp_linux::kept::{self, RouterPlan};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
-use xcp_linux::qdisc::{self, Limit, Shaper};
+use xcp_linux::qdisc::{self, Limit, Shaper, Whose};
 use xcp_linux::router::Hook;
 
 const OURS: &str = "/sys/fs/bpf/xcpnet";
@@ -171,9 +171,17 @@ fn the_next_namespace_keeps_its_own_shaper() {
         };
         assert_eq!(index, gone_index);
         let mut netlink = Netlink::open_in(&next).unwrap();
-        qdisc::install(&mut netlink, index, Shaper::Htb, 10_000_000, Limit::Packets(9)).unwrap();
+        qdisc::install(
+            &mut netlink,
+            index,
+            Whose::Router,
+            Shaper::Htb,
+            10_000_000,
+            Limit::Packets(9),
+        )
+        .unwrap();
         until_cleared(&next);
-        assert!(qdisc::root(&mut netlink, index).unwrap().ours);
+        assert!(qdisc::root(&mut netlink, index).unwrap().whose.is_some());
     });
 }
 
@@ -225,8 +233,10 @@ fn one_that_removes_and_two_that_add_take_turns() {
                 "{round}: {added:?}"
             );
             let there = kept::list(&namespace).unwrap().len();
-            let shaped =
-                qdisc::root(&mut Netlink::open_in(&namespace).unwrap(), index).unwrap().ours;
+            let shaped = qdisc::root(&mut Netlink::open_in(&namespace).unwrap(), index)
+                .unwrap()
+                .whose
+                .is_some();
             assert_eq!((there, shaped), (2 - refused.len(), there == 1), "{round}: {added:?}");
             if there == 1 {
                 kept::delete("left", &namespace).unwrap();

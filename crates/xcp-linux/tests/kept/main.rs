@@ -98,7 +98,7 @@ fn htb() -> Shaping {
 /// Nothing of a router is at the device or kept.
 fn assert_nothing_left(namespace: &Namespace, index: u32) {
     assert!(
-        !qdisc::root(&mut Netlink::open_in(namespace).unwrap(), index).unwrap().ours,
+        qdisc::root(&mut Netlink::open_in(namespace).unwrap(), index).unwrap().whose.is_none(),
         "the shaper stayed"
     );
     // A worker of the kernel takes off a link whose last name has gone, later on a busy machine.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use xcp_linux::netlink::Netlink;
-use xcp_linux::qdisc::{self, Limit, QdiscStats, Shaper};
+use xcp_linux::qdisc::{self, Limit, QdiscStats, Shaper, Whose};
 
 use crate::{RIGHT, Wire, namespace, wire};
 
@@ -59,7 +59,8 @@ fn measure_rates() {
             for shaper in [Shaper::Htb, Shaper::Tbf] {
                 let Some(wire) = wire("rates of shapers") else { return };
                 let mut nl = Netlink::open_in(&wire.left).unwrap();
-                qdisc::install(&mut nl, wire.left_index, shaper, rate_bps, limit).unwrap();
+                qdisc::install(&mut nl, wire.left_index, Whose::Router, shaper, rate_bps, limit)
+                    .unwrap();
                 while_busy(&wire, tcp, || {
                     std::thread::sleep(Duration::from_millis(500));
                     let (start, before) = timed_stats(&mut nl, wire.left_index);
@@ -79,7 +80,7 @@ fn measure_rates() {
                             {after:?}"
                     );
                     // What waits would be sent for minutes.
-                    qdisc::remove(&mut nl, wire.left_index).unwrap();
+                    qdisc::remove(&mut nl, wire.left_index, Whose::Router).unwrap();
                 });
             }
         }
@@ -92,7 +93,8 @@ fn measure_stats() {
     let Some(wire) = wire("cost of counters") else { return };
     let mut nl = Netlink::open_in(&wire.left).unwrap();
     let index = wire.left_index;
-    qdisc::install(&mut nl, index, Shaper::Htb, 100_000_000, Limit::Packets(1000)).unwrap();
+    qdisc::install(&mut nl, index, Whose::Router, Shaper::Htb, 100_000_000, Limit::Packets(1000))
+        .unwrap();
     let cost = |nl: &mut Netlink| {
         let mut each: Vec<Duration> = (0..20_000)
             .map(|_| {

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use xcp_linux::netlink::Netlink;
-use xcp_linux::qdisc::{self, Limit, Others, QdiscStats, Shaper};
+use xcp_linux::qdisc::{self, Limit, Others, QdiscStats, Shaper, Whose};
 use xcp_linux::sysctl;
 
 use crate::{RIGHT, Wire, wire};
@@ -28,7 +28,10 @@ fn what_is_installed_is_what_is_found() {
     let Some((wire, mut nl)) = quiet_wire("shapers") else { return };
     let index = wire.left_index;
     let before = qdisc::root(&mut nl, index).unwrap();
-    assert!(!before.ours && before.shaper.is_none() && before.rate_bps.is_none(), "{before:?}");
+    assert!(
+        before.whose.is_none() && before.shaper.is_none() && before.rate_bps.is_none(),
+        "{before:?}"
+    );
     let limit = prop_oneof![
         (1u32..100_000).prop_map(Limit::Packets),
         (1514u32..100_000_000).prop_map(Limit::Bytes)
@@ -46,10 +49,12 @@ fn what_is_installed_is_what_is_found() {
         .run(&step, |(shaper, rate, limit, new_rate, new_limit)| {
             let mut nl = Netlink::open_in(&wire.left).unwrap();
             // One after another without removal between, as a user might.
-            qdisc::install(&mut nl, index, shaper, rate * 8, limit).unwrap();
+            qdisc::install(&mut nl, index, Whose::Router, shaper, rate * 8, limit).unwrap();
             let found = qdisc::root(&mut nl, index).unwrap();
             prop_assert!(
-                found.ours && !found.multi_queue && found.handle == 0x7863_0000,
+                found.whose == Some(Whose::Router)
+                    && !found.multi_queue
+                    && found.handle == 0x7863_0000,
                 "{:?}",
                 found
             );
@@ -57,13 +62,13 @@ fn what_is_installed_is_what_is_found() {
                 (found.shaper, found.rate_bps, found.limit),
                 (Some(shaper), Some(rate * 8), Some(limit))
             );
-            qdisc::change_rate(&mut nl, index, shaper, new_rate * 8).unwrap();
+            qdisc::change_rate(&mut nl, index, Whose::Router, shaper, new_rate * 8).unwrap();
             let found = qdisc::root(&mut nl, index).unwrap();
             prop_assert_eq!(
                 (found.shaper, found.rate_bps, found.limit),
                 (Some(shaper), Some(new_rate * 8), Some(limit))
             );
-            qdisc::change_limit(&mut nl, index, new_limit).unwrap();
+            qdisc::change_limit(&mut nl, index, Whose::Router, new_limit).unwrap();
             let found = qdisc::root(&mut nl, index).unwrap();
             prop_assert_eq!(
                 (found.shaper, found.rate_bps, found.limit),
@@ -72,9 +77,9 @@ fn what_is_installed_is_what_is_found() {
             Ok(())
         })
         .unwrap();
-    qdisc::remove(&mut nl, index).unwrap();
+    qdisc::remove(&mut nl, index, Whose::Router).unwrap();
     assert_eq!(qdisc::root(&mut nl, index).unwrap(), before);
-    qdisc::remove(&mut nl, index).unwrap();
+    qdisc::remove(&mut nl, index, Whose::Router).unwrap();
 }
 
 #[test]
@@ -99,7 +104,11 @@ fn two_queues_are_found_and_stay_what_they_are() {
             let mut nl = Netlink::open_in(&wire.left).unwrap();
             let found = |rate: u64, limit| {
                 let found = qdisc::root(&mut Netlink::open_in(&wire.left).unwrap(), index).unwrap();
-                prop_assert!(found.ours && found.shaper == Some(Shaper::Htb), "{:?}", found);
+                prop_assert!(
+                    found.whose == Some(Whose::Router) && found.shaper == Some(Shaper::Htb),
+                    "{:?}",
+                    found
+                );
                 prop_assert_eq!(
                     (found.others, found.rate_bps, found.limit),
                     (Some(others), Some(rate * 8), Some(limit))
@@ -108,16 +117,45 @@ fn two_queues_are_found_and_stay_what_they_are() {
             };
             qdisc::install_classes(&mut nl, index, rate * 8, limit, others).unwrap();
             found(rate, limit)?;
-            qdisc::change_rate(&mut nl, index, Shaper::Htb, new_rate * 8).unwrap();
+            qdisc::change_rate(&mut nl, index, Whose::Router, Shaper::Htb, new_rate * 8).unwrap();
             found(new_rate, limit)?;
-            qdisc::change_limit(&mut nl, index, new_limit).unwrap();
+            qdisc::change_limit(&mut nl, index, Whose::Router, new_limit).unwrap();
             found(new_rate, new_limit)
         })
         .unwrap();
-    qdisc::install(&mut nl, index, Shaper::Htb, 1_000_000, Limit::Packets(5)).unwrap();
+    qdisc::install(&mut nl, index, Whose::Router, Shaper::Htb, 1_000_000, Limit::Packets(5))
+        .unwrap();
     assert_eq!(qdisc::root(&mut nl, index).unwrap().others, None);
-    qdisc::remove(&mut nl, index).unwrap();
+    qdisc::remove(&mut nl, index, Whose::Router).unwrap();
     assert_eq!(qdisc::root(&mut nl, index).unwrap(), before);
+}
+
+#[test]
+fn what_is_one_ones_the_other_leaves_alone() {
+    let Some((wire, mut nl)) = quiet_wire("shapers of two") else { return };
+    let (index, limit) = (wire.left_index, Limit::Packets(5));
+    for (one, other) in [(Whose::Router, Whose::Proxy), (Whose::Proxy, Whose::Router)] {
+        qdisc::install(&mut nl, index, one, Shaper::Htb, 1_000_000, limit).unwrap();
+        let before = qdisc::root(&mut nl, index).unwrap();
+        assert_eq!(before.whose, Some(one));
+        let refusals = [
+            qdisc::install(&mut nl, index, other, Shaper::Htb, 2_000_000, limit),
+            qdisc::change_rate(&mut nl, index, other, Shaper::Htb, 2_000_000),
+            qdisc::change_limit(&mut nl, index, other, Limit::Packets(6)),
+        ];
+        assert!(refusals.iter().all(Result::is_err), "{refusals:?}");
+        qdisc::remove(&mut nl, index, other).unwrap();
+        assert_eq!(qdisc::root(&mut nl, index).unwrap(), before);
+        qdisc::remove(&mut nl, index, one).unwrap();
+        assert_eq!(qdisc::root(&mut nl, index).unwrap().whose, None);
+    }
+    // Two queues that are a proxy's are found, too.
+    qdisc::install_urgent(&mut nl, index, 1_000_000, limit).unwrap();
+    let found = qdisc::root(&mut nl, index).unwrap();
+    assert_eq!(
+        (found.whose, found.others, found.limit),
+        (Some(Whose::Proxy), Some(Others::Last), Some(limit))
+    );
 }
 
 #[test]
@@ -134,7 +172,7 @@ fn packets_are_counted_once_whether_sent_waiting_or_dropped() {
         (Shaper::Tbf, Limit::Bytes(7 * frame + 1), 7),
     ] {
         // 8 seconds a frame: what is sent is what the burst holds.
-        qdisc::install(&mut nl, index, shaper, 1000, limit).unwrap();
+        qdisc::install(&mut nl, index, Whose::Router, shaper, 1000, limit).unwrap();
         assert_eq!(qdisc::stats(&mut nl, index).unwrap(), QdiscStats::default(), "{shaper:?}");
         for _ in 0..20 {
             // The kernel tells the sender of a drop.
@@ -155,10 +193,10 @@ fn packets_are_counted_once_whether_sent_waiting_or_dropped() {
         );
         assert!(counted.overlimits > 0, "{shaper:?} {counted:?}");
         // A higher rate lets those go that wait.
-        qdisc::change_rate(&mut nl, index, shaper, 1_000_000_000).unwrap();
+        qdisc::change_rate(&mut nl, index, Whose::Router, shaper, 1_000_000_000).unwrap();
         let waiting = qdisc::stats(&mut nl, index).unwrap();
         assert!(waiting.qlen <= held && waiting.drops == counted.drops, "{shaper:?} {waiting:?}");
-        qdisc::remove(&mut nl, index).unwrap();
+        qdisc::remove(&mut nl, index, Whose::Router).unwrap();
     }
 }
 
@@ -167,18 +205,23 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     let Some((wire, mut nl)) = quiet_wire("refused shapers") else { return };
     let index = wire.left_index;
     let before = qdisc::root(&mut nl, index).unwrap();
-    let zero = qdisc::install(&mut nl, index, Shaper::Htb, 7, Limit::Packets(5)).unwrap_err();
+    let zero = qdisc::install(&mut nl, index, Whose::Router, Shaper::Htb, 7, Limit::Packets(5))
+        .unwrap_err();
     let absent =
-        qdisc::install(&mut nl, 9999, Shaper::Tbf, 1_000_000, Limit::Packets(5)).unwrap_err();
-    let not_ours = qdisc::change_rate(&mut nl, index, Shaper::Htb, 1_000_000).unwrap_err();
+        qdisc::install(&mut nl, 9999, Whose::Router, Shaper::Tbf, 1_000_000, Limit::Packets(5))
+            .unwrap_err();
+    let not_ours =
+        qdisc::change_rate(&mut nl, index, Whose::Router, Shaper::Htb, 1_000_000).unwrap_err();
     assert_eq!(qdisc::stats(&mut nl, index).unwrap(), QdiscStats::default());
     assert_eq!(qdisc::root(&mut nl, index).unwrap(), before);
-    qdisc::install(&mut nl, index, Shaper::Tbf, 1_000_000, Limit::Packets(5)).unwrap();
-    let other = qdisc::change_rate(&mut nl, index, Shaper::Htb, 1_000_000).unwrap_err();
+    qdisc::install(&mut nl, index, Whose::Router, Shaper::Tbf, 1_000_000, Limit::Packets(5))
+        .unwrap();
+    let other =
+        qdisc::change_rate(&mut nl, index, Whose::Router, Shaper::Htb, 1_000_000).unwrap_err();
     // The shaper stays with a device that is switched off; what there is without one is not shown.
     nl.set_down(index).unwrap();
-    assert!(qdisc::root(&mut nl, index).unwrap().ours);
-    qdisc::remove(&mut nl, index).unwrap();
+    assert!(qdisc::root(&mut nl, index).unwrap().whose.is_some());
+    qdisc::remove(&mut nl, index, Whose::Router).unwrap();
     assert_eq!(qdisc::root(&mut nl, index).unwrap().kind, "noop");
     assert_eq!(qdisc::stats(&mut nl, index).unwrap(), QdiscStats::default());
     let gone = qdisc::stats(&mut nl, 9999).unwrap_err();

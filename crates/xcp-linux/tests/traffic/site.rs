@@ -12,7 +12,7 @@ use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
 use xcp_linux::police::Police;
-use xcp_linux::qdisc::{self, Limit, Others, QdiscStats, Shaper};
+use xcp_linux::qdisc::{self, Limit, Others, QdiscStats, Shaper, Whose};
 use xcp_linux::rehearsal::{Middlebox, Mischief};
 use xcp_linux::router::{Hook, Router, RouterConfig};
 use xcp_linux::{cgroup, sysctl};
@@ -131,6 +131,7 @@ impl Site {
         qdisc::install(
             &mut Netlink::open_in(&self.r).unwrap(),
             device,
+            Whose::Router,
             Shaper::Htb,
             rate_bps,
             limit,

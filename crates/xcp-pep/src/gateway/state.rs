@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Netlink, sockets};
 pub use xcp_linux::process::start_time;
-use xcp_linux::qdisc::{self, Shaper};
+use xcp_linux::qdisc::{self, Shaper, Whose};
 use xcp_linux::{Error, Result, cgroup, sysctl};
 
 use super::owner::{Owner, owners};
@@ -223,7 +223,7 @@ fn let_go(netlink: &mut Netlink, index: u32) {
         }
     };
     if !is_sent_in(netlink, LET_GO)
-        && qdisc::change_rate(netlink, index, Shaper::Htb, AT_ONCE_BPS).is_ok()
+        && qdisc::change_rate(netlink, index, Whose::Proxy, Shaper::Htb, AT_ONCE_BPS).is_ok()
     {
         is_sent_in(netlink, LET_GO);
     }
@@ -253,10 +253,14 @@ impl State {
                         && netlink
                             .link(index)
                             .is_ok_and(|device| others.iter().all(|other| other.wan != device.name))
-                        && qdisc::root(&mut netlink, index).is_ok_and(|root| root.ours)
+                        && qdisc::root(&mut netlink, index)
+                            .is_ok_and(|root| root.whose == Some(Whose::Proxy))
                     {
                         let_go(&mut netlink, index);
-                        done(qdisc::remove(&mut netlink, index).map_err(|e| e.to_string()));
+                        done(
+                            qdisc::remove(&mut netlink, index, Whose::Proxy)
+                                .map_err(|e| e.to_string()),
+                        );
                     }
                 }
             }

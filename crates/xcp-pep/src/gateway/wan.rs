@@ -9,7 +9,7 @@ use xcp_engine::{Control, Gain, Preset};
 use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Device, Netlink};
-use xcp_linux::qdisc::{self, Limit, Shaper};
+use xcp_linux::qdisc::{self, Limit, Shaper, Whose};
 use xcp_linux::router::{Hook, Router, RouterConfig};
 use xcp_linux::urgent::Urgent;
 use xcp_linux::{Error, Result, cgroup, kept};
@@ -101,7 +101,7 @@ pub fn shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> 
         ));
     }
     let root = qdisc::root(netlink, device.index)?;
-    if let Some(why) = root.somebody_elses(device) {
+    if let Some(why) = root.somebody_elses(device, Whose::Proxy) {
         return Ok(Finding::in_the_way(
             "shaper",
             why,
@@ -141,7 +141,7 @@ pub fn shape(netlink: &mut Netlink, device: u32, link: Shaping) -> Result<()> {
     if link.urgent {
         qdisc::install_urgent(netlink, device, link.rate, limit)?;
     } else {
-        qdisc::install(netlink, device, Shaper::Htb, link.rate, limit)?;
+        qdisc::install(netlink, device, Whose::Proxy, Shaper::Htb, link.rate, limit)?;
     }
     Ok(())
 }

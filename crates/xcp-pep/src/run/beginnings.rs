@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use xcp_linux::Result;
 use xcp_linux::endpoint::{Endpoint, Start};
 use xcp_linux::netlink::Netlink;
-use xcp_linux::qdisc::{self, Limit};
+use xcp_linux::qdisc::{self, Limit, Whose};
 use xcp_linux::router::{Router, RouterStatus};
 
 use crate::gateway::wan::queue_bytes;
@@ -193,7 +193,7 @@ impl Beginnings {
         }
         let wanted = queue_for(self.queue, active);
         if wanted.abs_diff(self.queue_now) > self.queue_now / 4 {
-            qdisc::change_limit(netlink, self.wan, Limit::Bytes(wanted))?;
+            qdisc::change_limit(netlink, self.wan, Whose::Proxy, Limit::Bytes(wanted))?;
             self.queue_now = wanted;
         }
         Ok(())

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use xcp_law::Preset;
-use xcp_linux::{Error, Result, qdisc};
+use xcp_linux::qdisc::{self, Shaper, Whose};
+use xcp_linux::{Error, Result};
 
 use super::door::{Door, Visitors};
 use super::set_up::Proxy;
@@ -376,7 +377,7 @@ fn reshape(proxy: &mut Proxy, now: &Options, new: &Options, link: Shaping) -> Re
             beginnings.move_to(wan.index);
         }
     } else if before != Some(link) && proxy.wan_is_there {
-        qdisc::change_rate(&mut proxy.netlink, wan.index, qdisc::Shaper::Htb, link.rate)?;
+        qdisc::change_rate(&mut proxy.netlink, wan.index, Whose::Proxy, Shaper::Htb, link.rate)?;
     }
     if proxy.plan.law != Some(Preset::Robust) {
         router.set_urgent(new.urgent()?)?;

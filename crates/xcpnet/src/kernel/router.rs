@@ -326,7 +326,7 @@ fn change(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Re
         None => {
             let kept = kept::need(device, &netns)?;
             match kept.qdisc.rate_bps {
-                Some(rate_bps) if kept.qdisc.ours => rate_bps,
+                Some(rate_bps) if kept.is_ours() => rate_bps,
                 _ => kept.router.status()?.state.capacity_bps as u64,
             }
         }

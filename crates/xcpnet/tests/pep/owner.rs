@@ -239,6 +239,50 @@ fn one_that_does_not_answer_is_told_of_and_ended_all_the_same() {
     settles(&site.near, &before);
 }
 
+/// `xcpnet router`, and what it said.
+fn router(namespace: &Namespace, words: &str) -> (bool, String) {
+    let done = Command::new(env!("CARGO_BIN_EXE_xcpnet"))
+        .arg("router")
+        .args(words.split(' '))
+        .args(["--netns", &Site::path(namespace)])
+        .output()
+        .unwrap();
+    (done.status.success(), said(&done))
+}
+
+#[test]
+fn a_shaper_is_its_proxys_or_its_routers() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let before = leftovers(&site.near);
+    let Some(near) = Proxy::up(&site.near, RATE) else { return };
+    let up = leftovers(&site.near);
+    let down = format!("`xcpnet pep down --netns {}`", Site::path(&site.near));
+    for command in ["add dev wan capacity 3mbit", "change dev wan capacity 3mbit", "del dev wan"] {
+        let (done, text) = router(&site.near, command);
+        assert!(!done && text.contains("proxy") && text.contains(&down), "{command}: {text}");
+        assert_eq!(leftovers(&site.near), up, "{command}");
+    }
+    near.down(true);
+    settles(&site.near, &before);
+    // And where the router was there first.
+    let (done, text) = router(&site.near, "add dev wan capacity 3mbit");
+    assert!(done, "{text}");
+    let shaped = leftovers(&site.near);
+    let refused = pep(&site.near, "up", &["--wan", "wan", "--lan", "lan", "--rate", "1mbit"]);
+    assert!(
+        !refused.status.success() && said(&refused).contains("already has an XCP router"),
+        "{}",
+        said(&refused)
+    );
+    let Some(near) = Proxy::up(&site.near, &[]) else { return };
+    near.down(true);
+    settles(&site.near, &shaped);
+    let (done, text) = router(&site.near, "del dev wan");
+    assert!(done, "{text}");
+    settles(&site.near, &before);
+}
+
 fn address(namespace: &Namespace, device: &str, address: &str) {
     let (mut netlink, index) = number(namespace, device);
     netlink.add_address(index, address.parse().unwrap(), 24).unwrap();
@@ -304,7 +348,7 @@ fn a_device_that_comes_back_is_set_up_again() {
     let Some(_far) = Proxy::up_as(&site.far, "main", &devices) else { return };
     assert!(carries(&site, &near, other, 5026));
     let shaped =
-        || leftovers(&site.near).iter().filter(|line| line.contains("htb 7863: dev wan2")).count();
+        || leftovers(&site.near).iter().filter(|line| line.contains("htb 7870: dev wan2")).count();
     let forwarded = || near.show()["gateway"]["input_traffic"].as_f64().unwrap();
     assert_eq!(shaped(), 1);
     let shown = said(&pep(&site.near, "show", &[]));

@@ -33,7 +33,7 @@ pub(super) fn queue(router: &KeptRouter) -> String {
         }
         None => {}
     }
-    if !router.qdisc.ours {
+    if !router.is_ours() {
         words.push("not xcpnet's".into());
     }
     words.push(router.router.hook().into());
@@ -216,7 +216,7 @@ pub(super) fn unshaped(router: &KeptRouter) -> Option<String> {
 
 fn drops_beyond(router: &KeptRouter, longest_bytes: u32) -> String {
     let Device { name, mtu, .. } = &router.device;
-    let remedy = if router.qdisc.ours {
+    let remedy = if router.is_ours() {
         format!("`xcpnet router change dev {name} capacity RATE` adapts it")
     } else {
         "give it a larger burst (tc)".into()
