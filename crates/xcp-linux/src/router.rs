@@ -136,7 +136,8 @@ pub struct Router {
 pub(crate) enum Hangs {
     /// On no device: it has gone, or the router was taken off.
     Nowhere,
-    /// The command that was to attach it did not come to its end.
+    /// The command that was to attach it did not come to its end; where the device is not here, no
+    /// program of it is left either.
     Unfinished,
     /// By TCX, which goes with its device to other namespaces: the number of its program.
     By(u32),
@@ -484,7 +485,12 @@ impl Router {
                     (program, _) => return Ok(Hangs::By(program)),
                 },
                 Attached::Clsact(filter) if is_here && filter.hung => self.has(filter)?,
-                Attached::Clsact(filter) if !filter.hung => return Ok(Hangs::Unfinished),
+                // A filter hangs a moment before that is written down.
+                Attached::Clsact(filter)
+                    if !filter.hung && (is_here || !link::has_program(&self.port)?) =>
+                {
+                    return Ok(Hangs::Unfinished);
+                }
                 // The filter is all that holds the program, which goes a moment later.
                 Attached::Clsact(_) => link::has_program(&self.port)?,
             };

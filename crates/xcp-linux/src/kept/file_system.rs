@@ -248,6 +248,14 @@ impl Directory {
         }
     }
 
+    /// Gives a directory in this one another name.
+    pub fn rename(&self, from: &str, to: &str) -> Result<()> {
+        rustix::fs::renameat(&self.descriptor, from, &self.descriptor, to).map_err(|e| {
+            let doing = format_args!("cannot rename {} to {to}", self.shown(from));
+            Error::because(doing, io::Error::from(e))
+        })
+    }
+
     /// Keeps everybody else who asks for it waiting, for as long as the value lives.
     ///
     /// # Errors

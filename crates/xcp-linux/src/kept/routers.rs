@@ -14,6 +14,9 @@ use crate::router::{self, Hangs, Hook, Router, RouterConfig};
 
 /// The directory that keeps them, each in one of its own.
 const DIRECTORY: &str = "router";
+/// How the names of those begin that are only being made: where no command is at work, one has not
+/// come to its end. The shaper comes when all else is there, so where nothing hangs there is none.
+const UNFINISHED: &str = "unfinished-";
 
 /// What sets the device's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,24 +130,12 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             check_replaceable(&device, &before, namespace)?
         }
     }
+    let unfinished = format!("{UNFINISHED}{name}");
     let made = (|| {
         // What cannot be kept is not set up. Its directory is there before it, so that whatever
         // ends this command leaves something that the next one knows.
-        let directory = alone.make_in(DIRECTORY)?.make(&name)?;
-        match plan.shaping {
-            Shaping::Ours(shaper, limit) => qdisc::install(
-                &mut netlink,
-                device.index,
-                Whose::Router,
-                shaper,
-                capacity_bps,
-                limit,
-            )?,
-            Shaping::Classes { others, limit, .. } => {
-                qdisc::install_classes(&mut netlink, device.index, capacity_bps, limit, others)?
-            }
-            Shaping::None => {}
-        }
+        let all = alone.make_in(DIRECTORY)?;
+        let directory = all.make(&unfinished)?;
         let classes = match plan.shaping {
             Shaping::Classes { law_share, .. } => Some(law_share),
             Shaping::Ours(..) | Shaping::None => None,
@@ -161,7 +152,23 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         let attached = namespace
             .run(|| Router::attach_kept(device.index, &config, &directory))
             .map_err(|e| Error::because("cannot enter the namespace", e))?;
-        attached.map_err(|e| Error::around(&device.name, e))
+        let router = attached.map_err(|e| Error::around(&device.name, e))?;
+        let (nl, index) = (&mut netlink, device.index);
+        let shaped = match plan.shaping {
+            Shaping::Ours(shaper, limit) => {
+                qdisc::install(nl, index, Whose::Router, shaper, capacity_bps, limit)
+            }
+            Shaping::Classes { others, limit, .. } => {
+                qdisc::install_classes(nl, index, capacity_bps, limit, others)
+            }
+            Shaping::None => Ok(()),
+        };
+        if let Err(e) = shaped.map_err(Error::from).and_then(|()| all.rename(&unfinished, &name)) {
+            // The first error is the one to tell.
+            let _ = namespace.run(|| router.detach());
+            return Err(e);
+        }
+        Ok(router)
     })();
     match made {
         Ok(router) => kept(&mut netlink, namespace, device, router),
@@ -169,7 +176,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             if plan.shaping != Shaping::None {
                 let _ = qdisc::remove(&mut netlink, device.index, Whose::Router);
             }
-            let _ = alone.clear(DIRECTORY, Some(&name));
+            let _ = alone.clear(DIRECTORY, Some(&unfinished));
             Err(e)
         }
     }
@@ -381,14 +388,17 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
 /// * Its device, or the whole namespace, is gone.
 /// * Its device has gone to another namespace, where the kernel leaves it the program but not the
 ///   shaper: the program is taken off, by the next command in either namespace.
-/// * The command that was to make it did not come to its end; nobody else is at work now.
+/// * The command that was to make it did not come to its end; nobody else is at work now. As long
+///   as it hangs on a device, there may be a shaper, and it is for a command that can see that.
 fn clear_away(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Result<Vec<String>> {
     let mut gone = Vec::new();
     let Some(all) = alone.open(DIRECTORY)? else { return Ok(gone) };
     let told = |e| Error::because("cannot enter the namespace", e);
     let (devices, prefix) = (netlink.links()?, prefix(namespace)?);
-    for name in all.names()? {
-        let Ok(Some(directory)) = all.open(&name) else { continue };
+    for entry in all.names()? {
+        let Ok(Some(directory)) = all.open(&entry) else { continue };
+        let name = entry.strip_prefix(UNFINISHED).unwrap_or(&entry);
+        let unfinished = name != entry;
         // Of a device that is here, if it is where it was.
         let was_here = name.starts_with(&prefix);
         let here = devices.iter().find(|d| format!("{prefix}{}", d.index) == name);
@@ -396,20 +406,22 @@ fn clear_away(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Re
             here.map_or(Ok(()), |device| qdisc::remove(netlink, device.index, Whose::Router))
         };
         match Router::open(&directory, here.map_or(0, |d| d.index)) {
+            Err(_) if unfinished && router::is_half_made(&directory) => {}
             // Of another version of xcpnet: for its user to remove.
             Err(_) if !was_here || !router::is_half_made(&directory) => continue,
             Err(_) => unshape(netlink)?,
             Ok(found) => {
                 match namespace.run(|| found.hangs(here.is_some())).map_err(told)?? {
-                    Hangs::Somewhere => continue,
-                    // Where there may be a shaper, it is for a command that can see it.
-                    Hangs::Unfinished if !was_here => continue,
-                    Hangs::Nowhere | Hangs::Unfinished => {}
+                    Hangs::Somewhere if !(unfinished && here.is_some()) => continue,
+                    // What was finished may have a shaper.
+                    Hangs::Unfinished if !unfinished && !was_here => continue,
+                    Hangs::Nowhere | Hangs::Unfinished | Hangs::Somewhere => {}
                     Hangs::By(program) => {
                         let first = here.into_iter().chain(&devices);
                         let at = hangs_at(program, first, namespace)?;
                         let is_elsewhere = at.is_none() && !was_here;
-                        if is_elsewhere || at.is_some() && at == here.map(|d| d.index) {
+                        let is_there = at.is_some() && at == here.map(|d| d.index);
+                        if is_elsewhere || is_there && !unfinished {
                             continue;
                         }
                     }
@@ -422,8 +434,8 @@ fn clear_away(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Re
             }
         }
         // One that cannot be removed is no reason to refuse all others.
-        if alone.clear(DIRECTORY, Some(&name)).is_ok() {
-            gone.push(name);
+        if alone.clear(DIRECTORY, Some(&entry)).is_ok() {
+            gone.push(name.to_owned());
         }
     }
     Ok(gone)

@@ -110,6 +110,50 @@ fn what_an_interrupted_command_left_is_cleared_away() {
     });
 }
 
+/// As it is when `router add` is killed on its way: what hangs already is for a command that sees
+/// its device, where the shaper is; the rest is for anybody, and so is all of it once the namespace
+/// is gone.
+#[test]
+fn what_an_interrupted_command_left_goes_with_its_namespace() {
+    apart(|| {
+        mount_bpf(c"mode=0700");
+        let here = Namespace::new().unwrap();
+        let half = |namespace: &Namespace, index: u32, hook: Hook, missing: &[&str]| {
+            drop(kept::add(&plan(htb(), hook), namespace).unwrap());
+            let directory = directory(namespace, index);
+            for file in missing {
+                std::fs::remove_file(Path::new(&directory).join(file)).unwrap();
+            }
+            if !missing.is_empty() {
+                let mut netlink = Netlink::open_in(namespace).unwrap();
+                qdisc::remove(&mut netlink, index, Whose::Router).unwrap();
+            }
+            let unfinished = directory.replace("router/", "router/unfinished-");
+            std::fs::rename(directory, unfinished).unwrap();
+        };
+        for missing in [&["link"] as &[&str], &["link", "control"], &["link", "port", "control"]] {
+            let (namespace, index) = device();
+            half(&namespace, index, Hook::Any, missing);
+            until_cleared(&here);
+            assert_nothing_left(&namespace, index);
+        }
+        for hook in [Hook::Any, Hook::Clsact] {
+            let (namespace, index) = device();
+            half(&namespace, index, hook, &[]);
+            assert!(kept::list(&here).unwrap().is_empty() && !nothing_is_kept(), "{hook:?}");
+            assert!(kept::list(&namespace).unwrap().is_empty() && nothing_is_kept(), "{hook:?}");
+            assert_nothing_left(&namespace, index);
+            half(&namespace, index, hook, &[]);
+            kept::add(&plan(htb(), hook), &namespace).unwrap();
+            kept::delete("left", &namespace).unwrap();
+            assert_nothing_left(&namespace, index);
+            half(&namespace, index, hook, &[]);
+            drop(namespace);
+            until_cleared(&here);
+        }
+    });
+}
+
 fn directory(namespace: &Namespace, index: u32) -> String {
     format!("{OURS}/router/{}-{index}", namespace.cookie().unwrap())
 }
