@@ -8,4 +8,4 @@ pub(crate) mod file_system;
 mod routers;
 
 pub use endpoint::{Enabled, EndpointPlan, disable, enable, endpoint};
-pub use routers::{KeptRouter, RouterPlan, Shaping, add, change, delete, list, need};
+pub use routers::{KeptRouter, RouterPlan, Shaping, add, change, delete, full_frame, list, need};

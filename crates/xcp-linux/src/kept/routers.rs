@@ -38,6 +38,16 @@ pub enum Shaping {
     None,
 }
 
+impl Shaping {
+    /// How much each queue holds, where it is ours to say.
+    pub fn limit_mut(&mut self) -> Option<&mut Limit> {
+        match self {
+            Self::Ours(_, limit) | Self::Classes { limit, .. } => Some(limit),
+            Self::None => None,
+        }
+    }
+}
+
 /// Settings with which a router is added.
 #[derive(Debug, Clone)]
 pub struct RouterPlan {
@@ -83,8 +93,7 @@ impl KeptRouter {
     /// MTU has grown since the shaper was made, or somebody else made it so.
     #[must_use]
     pub fn drops_beyond(&self) -> Option<u32> {
-        let header = if self.device.mac.is_some() { 14 } else { 0 };
-        self.qdisc.longest_frame.filter(|longest| *longest < self.device.mtu.saturating_add(header))
+        self.qdisc.longest_frame.filter(|longest| *longest < self.device.full_frame())
     }
 }
 
@@ -268,6 +277,14 @@ fn find(netlink: &mut Netlink, name: &str) -> Result<Device> {
     let devices = netlink.links()?;
     let device = devices.iter().find(|d| d.name == name);
     device.cloned().ok_or_else(|| Device::absent(name, &devices))
+}
+
+/// Bytes of the longest frame that a device sends.
+///
+/// # Errors
+/// No such device.
+pub fn full_frame(device: &str, namespace: &Namespace) -> Result<u32> {
+    Ok(find(&mut Netlink::open_in(namespace)?, device)?.full_frame())
 }
 
 /// The routers of a namespace, in the order of their devices.

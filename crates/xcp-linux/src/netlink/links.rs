@@ -69,6 +69,12 @@ impl Device {
     pub fn link_bytes(&self) -> u32 {
         if self.mac.is_some() { 14 } else { 0 }
     }
+
+    /// Bytes of the longest frame that it sends.
+    #[must_use]
+    pub fn full_frame(&self) -> u32 {
+        self.mtu.saturating_add(self.link_bytes())
+    }
 }
 
 /// What a device has sent since it was made.

@@ -9,6 +9,7 @@ use xcp_engine::PolicerConfig;
 use xcp_law::typed;
 use xcp_law::{Input, Key, Preset, RouterConfig, Takes};
 use xcp_linux::kept::{self, RouterPlan, Shaping};
+use xcp_linux::namespace::Namespace;
 use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::qdisc::{Limit, Others, Shaper};
 use xcp_linux::router::Hook;
@@ -102,6 +103,29 @@ fn limit(settings: &Settings, capacity_bps: u64) -> Result<Option<Limit>, Failur
         .transpose()
 }
 
+/// A limit of bytes has to hold a full frame of the device, or nothing but short packets passes:
+/// what is given as `bdp` is at least that, as in the scenario file.
+fn with_room(
+    limit: Limit,
+    settings: &Settings,
+    device: &str,
+    netns: &Namespace,
+) -> Result<Limit, Failure> {
+    let Limit::Bytes(bytes) = limit else { return Ok(limit) };
+    let frame = kept::full_frame(device, netns)?;
+    let text = settings.text("limit").unwrap_or_default();
+    if bytes >= frame {
+        Ok(limit)
+    } else if text.ends_with("bdp") {
+        Ok(Limit::Bytes(frame))
+    } else {
+        Err(Failure::new(format!(
+            "limit: a queue of {text} does not hold one full frame of {device}, which has {frame} \
+             bytes; write at least {frame}b, or packets (100p)"
+        )))
+    }
+}
+
 fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Result<(), Failure> {
     let device = device(settings).to_owned();
     let capacity_bps = settings.read("capacity", capacity)?.unwrap_or_default();
@@ -112,7 +136,7 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
         "shaper",
         &[("htb", Some(Shaper::Htb)), ("tbf", Some(Shaper::Tbf)), ("none", None)],
     );
-    let shaping = match (shaper.unwrap_or(Some(Shaper::Htb)), others) {
+    let mut shaping = match (shaper.unwrap_or(Some(Shaper::Htb)), others) {
         (Some(Shaper::Htb), Some((others, law_share))) => Shaping::Classes {
             others,
             limit: given.unwrap_or(Limit::Packets(DEFAULT_LIMIT as u32)),
@@ -140,8 +164,11 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
     };
     let police = police(settings, law.max_interval_ns)?;
     need_root()?;
-    let made =
-        kept::add(&RouterPlan { device, law, shaping, hook, seed, police }, &namespace(netns)?)?;
+    let netns = namespace(netns)?;
+    if let Some(limit) = shaping.limit_mut() {
+        *limit = with_room(*limit, settings, &device, &netns)?;
+    }
+    let made = kept::add(&RouterPlan { device, law, shaping, hook, seed, police }, &netns)?;
     printer.line(&format!(
         "{}: router with {} added (law {}, {})",
         made.device.name,
@@ -331,7 +358,10 @@ fn change(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Re
             }
         }
     };
-    let made = kept::change(device, wanted, limit(settings, reckon)?, &netns)?;
+    let limit = limit(settings, reckon)?
+        .map(|limit| with_room(limit, settings, device, &netns))
+        .transpose()?;
+    let made = kept::change(device, wanted, limit, &netns)?;
     printer.line(&format!(
         "{device}: router changed to {} ({})",
         human::rate(reckon as f64),
