@@ -2,6 +2,7 @@
 //! ends, they go with all that is in them. Giving them names in the file system is left to those
 //! who want them to be found (iproute2's `ip netns`).
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -19,13 +20,48 @@ const SO_NETNS_COOKIE: i32 = 71;
 /// Where iproute2 keeps the names it gives.
 const NAMED: &str = "/run/netns";
 
+thread_local! {
+    /// What the namespace that this thread has entered is called.
+    static ENTERED: RefCell<Called> = RefCell::default();
+}
+
+/// How somebody asked for a network namespace, if it is not the one that their shell is in: what
+/// they are told to type has to be about it, too.
+#[derive(Debug, Clone, Default)]
+pub struct Called(Option<String>);
+
+impl Called {
+    /// The one that the calling thread has entered.
+    #[must_use]
+    pub fn entered() -> Self {
+        ENTERED.with_borrow(Clone::clone)
+    }
+
+    /// What to add to a command of xcpnet's.
+    #[must_use]
+    pub fn option(&self) -> String {
+        self.0.as_ref().map_or_else(String::new, |name| format!(" --netns {name}"))
+    }
+
+    /// Another program, as one writes it.
+    #[must_use]
+    pub fn command(&self, program: &str) -> String {
+        match self.0.as_deref() {
+            None => program.to_owned(),
+            Some(path) if path.contains('/') => format!("nsenter --net={path} {program}"),
+            // iproute2's own go there by themselves.
+            Some(name) if ["ip", "tc"].contains(&program) => format!("{program} -n {name}"),
+            Some(name) => format!("ip netns exec {name} {program}"),
+        }
+    }
+}
+
 /// A network namespace, held open by a descriptor.
 #[derive(Debug)]
 pub struct Namespace {
     descriptor: OwnedFd,
     inode: u64,
-    /// How somebody asked for it, if it is not the caller's own.
-    called: Option<String>,
+    called: Called,
 }
 
 impl Namespace {
@@ -65,12 +101,12 @@ impl Namespace {
 
     /// The namespace of the calling thread.
     pub fn current() -> io::Result<Self> {
-        Self::open(Path::new(OWN))
+        Ok(Self { called: Called::entered(), ..Self::open(Path::new(OWN))? })
     }
 
     /// One that has a name given by `ip netns add`, or a path such as `/proc/1234/ns/net`.
     pub fn named(name_or_path: &str) -> io::Result<Self> {
-        let called = Some(name_or_path.to_owned());
+        let called = Called(Some(name_or_path.to_owned()));
         if name_or_path.contains('/') {
             return Ok(Self { called, ..Self::open(Path::new(name_or_path))? });
         }
@@ -86,18 +122,10 @@ impl Namespace {
         Ok(Self { called, ..Self::open(&path)? })
     }
 
-    /// What to add to a command of xcpnet's so that it is about this namespace, too.
-    pub(crate) fn option(&self) -> String {
-        self.called.as_ref().map_or_else(String::new, |name| format!(" --netns {name}"))
-    }
-
-    /// iproute2's `tc`, as one writes it to look at this namespace.
-    pub(crate) fn tc(&self) -> String {
-        match self.called.as_deref() {
-            None => "tc".to_owned(),
-            Some(path) if path.contains('/') => format!("nsenter --net={path} tc"),
-            Some(name) => format!("tc -n {name}"),
-        }
+    /// How somebody asked for it.
+    #[must_use]
+    pub fn called(&self) -> &Called {
+        &self.called
     }
 
     fn open(path: &Path) -> io::Result<Self> {
@@ -122,7 +150,7 @@ impl Namespace {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let inode = rustix::fs::fstat(&descriptor)?.st_ino;
-        Ok(Self { descriptor, inode, called: None })
+        Ok(Self { descriptor, inode, called: Called::default() })
     }
 
     /// Runs something in it, on a thread of its own, and waits for it. Sockets opened there stay in
@@ -143,7 +171,9 @@ impl Namespace {
                 refused("cannot enter a network namespace: this needs root (CAP_SYS_ADMIN)", e)
             }
             _ => refused("cannot enter a network namespace", e),
-        })
+        })?;
+        ENTERED.set(self.called.clone());
+        Ok(())
     }
 
     /// Which one it is: the number in `/proc/PID/ns/net`, which the next one may have when this one
@@ -194,4 +224,43 @@ fn on_scratch_thread<T: Send>(f: impl FnOnce() -> T + Send) -> io::Result<T> {
             std::thread::Builder::new().name("namespace".to_owned()).spawn_scoped(scope, f)?;
         Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_about_the_namespace_that_was_asked_for() {
+        let called = |name: Option<&str>| {
+            let it = Called(name.map(ToOwned::to_owned));
+            let commands = ["tc", "ip", "sysctl"].map(|program| it.command(program));
+            (it.option(), commands.join(", "))
+        };
+        for (name, option, commands) in [
+            (None, "", "tc, ip, sysctl"),
+            (Some("sat"), " --netns sat", "tc -n sat, ip -n sat, ip netns exec sat sysctl"),
+            (
+                Some("/proc/7/ns/net"),
+                " --netns /proc/7/ns/net",
+                "nsenter --net=/proc/7/ns/net tc, nsenter --net=/proc/7/ns/net ip, nsenter \
+                 --net=/proc/7/ns/net sysctl",
+            ),
+        ] {
+            assert_eq!(called(name), (option.to_owned(), commands.to_owned()));
+        }
+    }
+
+    #[test]
+    fn who_has_entered_one_knows_what_it_is_called() {
+        if !crate::error::is_root() {
+            return xcp_skip::skipped!("root", "a network namespace that is entered: needs root");
+        }
+        let own = "/proc/self/ns/net";
+        let asked = Namespace::named(own).unwrap();
+        let inside = || (Called::entered().option(), Namespace::current().unwrap().called.option());
+        let told = format!(" --netns {own}");
+        assert_eq!(asked.run(inside).unwrap(), (told.clone(), told));
+        assert_eq!(inside(), (String::new(), String::new()));
+    }
 }

@@ -11,6 +11,7 @@ use xcp_engine::{CapacityKnown, Control as Knows, Policer, Preset, RobustRouter,
 use crate::error::{Error, Result};
 use crate::kept::file_system::Directory;
 use crate::link::{self, Link, Position, Target};
+use crate::namespace::Called;
 use crate::netlink::Netlink;
 use crate::object::{hush, read_only_entry, write_only_entry};
 use crate::police::{Police, Policing};
@@ -614,10 +615,11 @@ fn hang(program: BorrowedFd<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
                     "the device's egress has somebody else's filter at priority 1 (clsact \
                      egress), where the router's would go",
                 )
-                .remedy(
-                    "`tc filter show dev DEV egress` shows it; move it to another priority, or \
+                .remedy(format!(
+                    "`{} filter show dev DEV egress` shows it; move it to another priority, or \
                      leave out `hook clsact` if the kernel has TCX",
-                ),
+                    Called::entered().command("tc")
+                )),
                 _ => told(e),
             })
         }

@@ -128,7 +128,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             "change it with `xcpnet router change dev {0} ...{1}` or remove it with `xcpnet \
              router del dev {0}{1}`",
             device.name,
-            namespace.option()
+            namespace.called().option()
         )));
     }
     let capacity_bps = plan.law.capacity_bytes_per_sec.saturating_mul(8);
@@ -213,7 +213,7 @@ fn check_no_proxys(netlink: &mut Netlink, device: &Device, namespace: &Namespace
     match there.somebody_elses(device, Whose::Router) {
         Some(why) if there.whose == Some(Whose::Proxy) => Err(Error::new(why).remedy(format!(
             "run `xcpnet pep down{}` first, with --name NAME if the proxy was given one",
-            namespace.option()
+            namespace.called().option()
         ))),
         _ => Ok(()),
     }
@@ -223,7 +223,7 @@ fn check_replaceable(device: &Device, root: &QdiscInfo, namespace: &Namespace) -
     let Some(why) = root.somebody_elses(device, Whose::Router) else { return Ok(()) };
     Err(Error::new(why).remedy(format!(
         "keep it and use `shaper none`, or remove it first: {} qdisc del dev {} root",
-        namespace.tc(),
+        namespace.called().command("tc"),
         device.name
     )))
 }
@@ -246,7 +246,7 @@ fn check_foreign(
         .remedy(format!(
             "give it a queue that does, e.g. {} qdisc replace dev {} root pfifo, or let xcpnet \
              shape it (shaper htb)",
-            namespace.tc(),
+            namespace.called().command("tc"),
             device.name
         )));
     }
@@ -258,7 +258,7 @@ fn check_foreign(
         .remedy(format!(
             "give it one, e.g. {} qdisc replace dev {} root pfifo, or let xcpnet \
             shape it (shaper htb)",
-            namespace.tc(),
+            namespace.called().command("tc"),
             device.name
         )));
     }
@@ -325,7 +325,7 @@ fn of(routers: Vec<KeptRouter>, device: &str, namespace: &Namespace) -> Result<K
     routers.into_iter().find(|r| r.device.name == device).ok_or_else(|| {
         Error::new(format!("{device} has no router")).remedy(format!(
             "add one: xcpnet router add dev {device} capacity 10mbit{}",
-            namespace.option()
+            namespace.called().option()
         ))
     })
 }
@@ -378,8 +378,10 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     check_no_proxys(&mut netlink, &device, namespace)?;
     let name = directory_name(namespace, device.index)?;
     let none = || {
-        Err(Error::new(format!("{} has no router", device.name))
-            .remedy(format!("`xcpnet router show{}` lists the routers", namespace.option())))
+        Err(Error::new(format!("{} has no router", device.name)).remedy(format!(
+            "`xcpnet router show{}` lists the routers",
+            namespace.called().option()
+        )))
     };
     let Some(alone) = Alone::existing()? else { return none() };
     if clear_away(&alone, namespace, &mut netlink)?.contains(&name) {

@@ -17,6 +17,7 @@ use super::addresses::octets;
 use super::message::{self, Request, messages};
 use super::socket::enlarge;
 use super::{Error, Result};
+use crate::namespace::Called;
 
 /// linux/netfilter/nfnetlink.h and nf_tables.h.
 const BATCH_BEGIN: u16 = 0x10;
@@ -212,8 +213,11 @@ impl OwnedTable {
         table.send(batch).map_err(|e| {
             let error = Error::new(doing(), e);
             match error.errno() {
-                Some(libc::EEXIST) => error.or("a process already has one with that name; end it \
-                    (xcpnet's are ended by `xcpnet pep down`, with the proxy's `--name`)"),
+                Some(libc::EEXIST) => error.or(format!(
+                    "a process already has one with that name; end it (xcpnet's are ended by \
+                     `xcpnet pep down{}`, with the proxy's `--name`)",
+                    Called::entered().option()
+                )),
                 Some(libc::EPERM) => error
                     .or("a process already has one with that name, or this is not root \
                         (CAP_NET_ADMIN)"),

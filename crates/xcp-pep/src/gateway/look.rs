@@ -2,7 +2,7 @@
 //! should know of. `pep check` tells all of it; `pep up` refuses what is in the way, and warns.
 
 use serde::Serialize;
-use xcp_linux::namespace::Namespace;
+use xcp_linux::namespace::{Called, Namespace};
 use xcp_linux::netlink::{Device, Netlink, tables};
 use xcp_linux::offload::{self, Offload};
 use xcp_linux::{Error, Result, sysctl};
@@ -83,6 +83,16 @@ fn is_on(name: &str) -> bool {
     setting(name).is_some_and(|value| value != "0")
 }
 
+/// A program, as one writes it to have it work on the network namespace that is looked at.
+fn here(program: &str) -> String {
+    Called::entered().command(program)
+}
+
+/// The command that changes a setting.
+fn set(name: &str, value: u32) -> String {
+    format!("{} -w {name}={value}", here("sysctl"))
+}
+
 /// Packets of a part of a bridge or bond come by the whole.
 fn parts(netlink: &mut Netlink, devices: &[(&str, &Device)]) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
@@ -119,7 +129,7 @@ fn bridges(devices: &[(&str, &Device)]) -> Finding {
     };
     let on: Vec<&str> = settings.into_iter().filter(|name| is_on(name)).collect();
     if !on.is_empty() {
-        let commands: Vec<String> = on.iter().map(|name| format!("sysctl -w {name}=0")).collect();
+        let commands: Vec<String> = on.iter().map(|name| set(name, 0)).collect();
         return Finding::in_the_way(
             "bridges",
             format!(
@@ -143,7 +153,8 @@ fn bridges(devices: &[(&str, &Device)]) -> Finding {
                 bridge.name
             ),
             format!(
-                "ip link set {} type bridge nf_call_iptables 0 nf_call_ip6tables 0",
+                "{} link set {} type bridge nf_call_iptables 0 nf_call_ip6tables 0",
+                here("ip"),
                 bridge.name
             ),
         );
@@ -164,7 +175,7 @@ fn forwarding(netlink: &mut Netlink, devices: &[(&str, &Device)]) -> Result<Find
     }
     let names = ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"];
     let on = names.map(is_on);
-    let remedy = |version: usize| format!("sysctl -w {}=1", names[version]);
+    let remedy = |version: usize| set(names[version], 1);
     // Without any address, as on a link that is still coming up, IPv4 is meant.
     let meant = if has == [false; 2] { [true, false] } else { has };
     Ok(match (meant, on) {
@@ -212,7 +223,7 @@ fn way_back(devices: &[(&str, &Device)]) -> Finding {
                 "net.ipv4.conf.{device}.src_valid_mark is on: packets that are diverted would be \
                     dropped (wg-quick switches it on)"
             ),
-            format!("sysctl -w net.ipv4.conf.{device}.src_valid_mark=0"),
+            set(&format!("net.ipv4.conf.{device}.src_valid_mark"), 0),
         );
     }
     let strict = devices
@@ -237,7 +248,7 @@ fn marks() -> Finding {
         return Finding::in_the_way(
             "marks",
             "net.ipv4.tcp_fwmark_accept is on: answers to diverted clients would be diverted, too",
-            "sysctl -w net.ipv4.tcp_fwmark_accept=0",
+            set("net.ipv4.tcp_fwmark_accept", 0),
         );
     }
     Finding::ok("marks", "sockets do not inherit marks from packets")
@@ -262,8 +273,9 @@ pub(crate) fn misled(slot: Slot, versions: &[&str]) -> Finding {
             diversion.table
         ),
         format!(
-            "remove the rule that takes them before priority {} (`ip rule`, `ip -6 rule`)",
-            diversion.priority
+            "remove the rule that takes them before priority {} (`{1} rule`, `{1} -6 rule`)",
+            diversion.priority,
+            here("ip")
         ),
     )
 }
@@ -274,10 +286,10 @@ fn firewall(slot: Slot) -> Finding {
     if strict.is_empty() {
         return Finding::ok("firewall", "no nf_tables chain drops packets to this machine");
     }
-    let mark = slot.diverted();
+    let (nft, mark) = (here("nft"), slot.diverted());
     let rules: Vec<String> = strict
         .iter()
-        .map(|chain| format!("nft insert rule {chain} meta mark {mark:#x} accept"))
+        .map(|chain| format!("{nft} insert rule {chain} meta mark {mark:#x} accept"))
         .collect();
     Finding::warning(
         "firewall",
@@ -323,7 +335,7 @@ fn mtu(options: &Options, wan: &Device, lan: &[Device]) -> Finding {
         return Finding::warning(
             "mtu",
             format!("{found}: IPv6 needs 1280"),
-            format!("ip link set {} mtu 1280", wan.name),
+            format!("{} link set {} mtu 1280", here("ip"), wan.name),
         );
     }
     Finding::ok("mtu", found + &limit)
@@ -339,10 +351,11 @@ fn trunk(options: &Options) -> Result<Option<Finding>> {
     if strict.is_empty() {
         return Ok(Some(Finding::ok("trunk", found)));
     }
+    let nft = here("nft");
     let rules: Vec<String> = strict
         .iter()
         .map(|chain| {
-            format!("nft insert rule {chain} {version} saddr {peer} tcp dport {port} accept")
+            format!("{nft} insert rule {chain} {version} saddr {peer} tcp dport {port} accept")
         })
         .collect();
     Ok(Some(Finding::warning(
@@ -380,7 +393,7 @@ pub fn look(options: &Options, name: &str) -> Result<Vec<Finding>> {
         Some(rule) => Finding::in_the_way(
             "rules",
             format!("somebody else's routing rule uses our mark or table: {rule}"),
-            "remove it (ip rule del ...)",
+            format!("remove it ({} rule del ...)", here("ip")),
         ),
         None => Finding::ok("rules", "no other routing rule uses our mark or table"),
     });

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use xcp_linux::namespace::Called;
 use xcp_linux::netlink::nftables::OwnedTable;
 use xcp_linux::netlink::tables;
 use xcp_linux::{Error, Result};
@@ -83,11 +84,12 @@ pub struct Lock {
     pub slot: Slot,
 }
 
-/// The command that ends a proxy of this name.
+/// The command that ends a proxy of this name, in the network namespace that this thread has
+/// entered.
 #[must_use]
 pub fn down(name: &str) -> String {
     let which = if name == UNNAMED { String::new() } else { format!(" --name {name}") };
-    format!("xcpnet pep down{which}")
+    format!("xcpnet pep down{which}{}", Called::entered().option())
 }
 
 /// What keeps a proxy of this name from this long link, and what to do about it.
@@ -155,7 +157,10 @@ pub fn take(name: &str, wan: &str) -> Result<Lock> {
             .map_or(Ok(Lock { _table: table, slot }), |why| Err(refused(why)));
     }
     Err(Error::new(format!("there are already {} proxies in this network namespace", Slot::MOST))
-        .remedy(format!("`nft list tables` shows who owns them: {OWNER_TABLE}...")))
+        .remedy(format!(
+            "`{} list tables` shows who owns them: {OWNER_TABLE}...",
+            Called::entered().command("nft")
+        )))
 }
 
 /// The lock of a place that nobody has, without a name: for as long as what was left there is taken

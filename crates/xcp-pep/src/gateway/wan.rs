@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use xcp_engine::{Control, Gain, Preset};
 use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
-use xcp_linux::namespace::Namespace;
+use xcp_linux::namespace::{Called, Namespace};
 use xcp_linux::netlink::{Device, Netlink};
 use xcp_linux::qdisc::{self, Limit, Shaper, Whose};
 use xcp_linux::router::{Hook, Router, RouterConfig};
@@ -65,8 +65,9 @@ pub fn devices(netlink: &mut Netlink, wan: &str, lan: &[String]) -> Result<(Devi
         };
         let device = all.iter().find(|d| d.name == name).ok_or_else(absent)?;
         if !device.up {
+            let ip = Called::entered().command("ip");
             return Err(Error::new(format!("--{option}: the device {name} is down"))
-                .remedy(format!("ip link set {name} up")));
+                .remedy(format!("{ip} link set {name} up")));
         }
         Ok(device.clone())
     };
@@ -95,8 +96,9 @@ pub fn shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> 
             "shaper",
             format!("{} already has an XCP router", device.name),
             format!(
-                "leave out --rate to use it, or remove it: xcpnet router del dev {}",
-                device.name
+                "leave out --rate to use it, or remove it: xcpnet router del dev {}{}",
+                device.name,
+                namespace.called().option()
             ),
         ));
     }
@@ -105,7 +107,11 @@ pub fn shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> 
         return Ok(Finding::in_the_way(
             "shaper",
             why,
-            format!("remove it: tc qdisc del dev {} root", device.name),
+            format!(
+                "remove it: {} qdisc del dev {} root",
+                namespace.called().command("tc"),
+                device.name
+            ),
         ));
     }
     Ok(Finding::ok(

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use xcp_law::Preset;
+use xcp_linux::namespace::Called;
 use xcp_linux::urgent::UrgentCounts;
 use xcp_linux::{Error, Result};
 
@@ -324,7 +325,10 @@ pub fn ask(place: &Place, name: &str, what: &str) -> Result<serde_json::Value> {
             let found = Found::look(place, name);
             let error = Error::new(found.why_silent());
             if found.is_nothing() && found.others.is_empty() {
-                error.remedy("start one: xcpnet pep up --wan DEV --lan DEV --rate 20mbit")
+                error.remedy(format!(
+                    "start one: xcpnet pep up --wan DEV --lan DEV --rate 20mbit{}",
+                    Called::entered().option()
+                ))
             } else {
                 error
             }

@@ -7,6 +7,7 @@
 
 use std::time::{Duration, Instant};
 
+use xcp_linux::namespace::Called;
 use xcp_linux::netlink::{Device, Netlink};
 
 use super::set_up::Proxy;
@@ -78,8 +79,9 @@ fn missing(netlink: &mut Netlink, slot: Slot) -> Option<Finding> {
         Err(why) => Finding {
             found: format!("{}: {why}", finding.found),
             remedy: Some(format!(
-                "the loopback device has to be up (ip link set lo up); it is tried again every \
+                "the loopback device has to be up ({} link set lo up); it is tried again every \
                  {} s",
+                Called::entered().command("ip"),
                 PAUSE.as_secs()
             )),
             ..finding

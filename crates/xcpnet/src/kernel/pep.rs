@@ -9,7 +9,7 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use xcp_linux::error::is_root;
-use xcp_linux::namespace::Namespace;
+use xcp_linux::namespace::{Called, Namespace};
 use xcp_pep::gateway::found::{Found, take_back_leftovers};
 use xcp_pep::gateway::look::{Finding, Standing};
 use xcp_pep::gateway::owner::{UNNAMED, owners};
@@ -68,7 +68,8 @@ pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failur
                     let owner = owners()?.into_iter().find(|owner| owner.wan == *device);
                     let owner = owner.ok_or_else(|| {
                         Failure::new(format!(
-                            "no proxy is running here for {device}; `ip link` lists the devices"
+                            "no proxy is running here for {device}; `{} link` lists the devices",
+                            Called::entered().command("ip")
                         ))
                     })?;
                     let which = PepWhich { netns: None, name: owner.name.clone() };
@@ -353,11 +354,14 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
 
 /// What is said where rules were found that nobody owns.
 fn taken_back(rules: usize) -> String {
+    let here = Called::entered();
     format!(
         "no proxy is running; what a killed one left behind was removed: {}. Nothing is known any \
-         more about the shaper and the sysctls that it may have set: check with `tc qdisc` and \
-         `sysctl -a`",
-        human::plural(rules as u64, "routing rule")
+         more about the shaper and the sysctls that it may have set: check with `{} qdisc` and \
+         `{} -a`",
+        human::plural(rules as u64, "routing rule"),
+        here.command("tc"),
+        here.command("sysctl")
     )
 }
 

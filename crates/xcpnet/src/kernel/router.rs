@@ -59,7 +59,7 @@ pub fn router(arguments: &RouterArguments, printer: &mut Printer) -> Result<(), 
                     Some(device) => vec![kept::need(device, &netns)?],
                     None => kept::list(&netns)?,
                 };
-                shown(&routers, *json)
+                shown(&routers, netns.called(), *json)
             })
         }
     }
@@ -367,7 +367,7 @@ fn change(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Re
         human::rate(reckon as f64),
         queue(&made)
     ))?;
-    show::unshaped(&made).map_or(Ok(()), |text| printer.line(&text))
+    show::unshaped(&made, netns.called()).map_or(Ok(()), |text| printer.line(&text))
 }
 
 #[cfg(test)]

@@ -538,7 +538,11 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
         &["--metrics", "10.71.99.99"],
     );
     site.near.run(|| sysctl::write("net.ipv4.ip_forward", "0").unwrap()).unwrap();
-    refused(&["--wan", "wan", "--lan", "lan"], &["does not forward", "ip_forward=1"]);
+    let here = |words| format!("nsenter --net={} {words}", Site::path(&site.near));
+    refused(
+        &["--wan", "wan", "--lan", "lan"],
+        &["does not forward", &here("sysctl -w net.ipv4.ip_forward=1")],
+    );
     site.near.run(|| sysctl::write("net.ipv4.ip_forward", "1").unwrap()).unwrap();
     let busy = listen(&site.near, "127.0.0.1", 5009);
     refused(&["--listen", "127.0.0.1:5009"], &["another program has the port"]);
@@ -557,7 +561,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     if foreign.is_ok_and(|status| status.success()) {
         refused(
             &["--wan", "wan", "--lan", "lan", "--rate", "1mbit"],
-            &["somebody set up", "tc qdisc del"],
+            &["somebody set up", &here("tc qdisc del dev wan root")],
         );
         let _ = site
             .near

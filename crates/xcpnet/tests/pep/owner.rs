@@ -86,15 +86,13 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
     let nobody = pep(&site.near, "down", &["--name", "two"]);
     assert_eq!(nobody.status.code(), Some(0), "{}", said(&nobody));
     // One with a name is ended by its name, whether it is a gateway or not.
+    let down = format!("`xcpnet pep down --name two --netns {}`", Site::path(&site.near));
     for arguments in [&["--listen", "127.0.0.1:1080"][..], &["--wan", "wan", "--lan", "lan"]] {
         let Some(near) = Proxy::up_as(&site.near, "two", arguments) else { return };
         for command in ["up", "check"] {
             let second = pep(&site.near, command, &[&["--name", "two"], arguments].concat());
             let text = said(&second);
-            assert!(
-                !second.status.success() && text.contains("`xcpnet pep down --name two`"),
-                "{command}: {text}"
-            );
+            assert!(!second.status.success() && text.contains(&down), "{command}: {text}");
         }
         near.down(true);
     }
@@ -229,7 +227,8 @@ fn one_that_does_not_answer_is_told_of_and_ended_all_the_same() {
     assert!(
         !shown.status.success()
             && text.contains(&format!("process {}) has not answered", near.pid))
-            && text.contains("`xcpnet pep down --now`"),
+            && text
+                .contains(&format!("`xcpnet pep down --netns {} --now`", Site::path(&site.near))),
         "{text}"
     );
     let down = pep(&site.near, "down", &["--now"]);

@@ -3,7 +3,7 @@
 use serde_json::json;
 use xcp_engine::PolicerConfig;
 use xcp_linux::kept::{self, KeptRouter};
-use xcp_linux::namespace::Namespace;
+use xcp_linux::namespace::{Called, Namespace};
 use xcp_linux::netlink::Device;
 use xcp_linux::police::Policing;
 use xcp_linux::qdisc::{Limit, Others, QdiscStats};
@@ -41,7 +41,7 @@ pub(super) fn queue(router: &KeptRouter) -> String {
 }
 
 /// What `router show` prints.
-pub(super) fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
+pub(super) fn shown(routers: &[KeptRouter], netns: &Called, json: bool) -> Result<String, Failure> {
     let mut out = String::new();
     if json {
         return Ok(format!("{}\n", all_as_json(routers)?));
@@ -67,9 +67,9 @@ pub(super) fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failur
                 .unwrap_or_default(),
         );
         if let Some(longest) = router.drops_beyond() {
-            out.push_str(&format!("  {}\n", drops_beyond(router, longest)));
+            out.push_str(&format!("  {}\n", drops_beyond(router, netns, longest)));
         }
-        if let Some(text) = unshaped(router) {
+        if let Some(text) = unshaped(router, netns) {
             out.push_str(&format!("  {text}\n"));
         }
         if !router.behind.is_empty() {
@@ -204,22 +204,23 @@ fn policing(police: &Policing) -> String {
 
 /// What to know where nothing waits at the device: the router sees no queue then, and nothing holds
 /// the traffic to its capacity.
-pub(super) fn unshaped(router: &KeptRouter) -> Option<String> {
+pub(super) fn unshaped(router: &KeptRouter, netns: &Called) -> Option<String> {
     (router.qdisc.kind == "noqueue").then(|| {
         format!(
             "nothing holds {0} to the capacity: its queueing discipline is noqueue; `xcpnet router \
-             del dev {0}` and `add` put a shaper there",
-            router.device.name
+             del dev {0}{1}` and `add` put a shaper there",
+            router.device.name,
+            netns.option()
         )
     })
 }
 
-fn drops_beyond(router: &KeptRouter, longest_bytes: u32) -> String {
+fn drops_beyond(router: &KeptRouter, netns: &Called, longest_bytes: u32) -> String {
     let Device { name, mtu, .. } = &router.device;
     let remedy = if router.is_ours() {
-        format!("`xcpnet router change dev {name} capacity RATE` adapts it")
+        format!("`xcpnet router change dev {name} capacity RATE{}` adapts it", netns.option())
     } else {
-        "give it a larger burst (tc)".into()
+        format!("give it a larger burst ({})", netns.command("tc"))
     };
     format!(
         "the tbf drops frames of more than {longest_bytes} bytes, and the MTU is {mtu}: {remedy}"
