@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::kept::file_system::{absent_below_sys, is_netns_exec};
 
 /// `CGROUP2_SUPER_MAGIC` and `CGROUP_SUPER_MAGIC` (linux/magic.h): what kind of file system a
 /// directory is on.
@@ -25,7 +26,13 @@ pub fn mount_point() -> Result<PathBuf> {
     let mounts = fs::read("/proc/self/mountinfo")
         .map_err(|e| Error::because("cannot read /proc/self/mountinfo", e))?;
     let remedy = "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified";
-    mount_in(&mounts).ok_or_else(|| Error::new("cgroup v2 is not mounted").remedy(remedy))
+    mount_in(&mounts).ok_or_else(|| {
+        if is_netns_exec() {
+            absent_below_sys("cgroup v2, which determines which connections are served")
+        } else {
+            Error::new("cgroup v2 is not mounted").remedy(remedy)
+        }
+    })
 }
 
 /// Finds it in what proc_pid_mountinfo(5) describes: number, parent, device, root, mount point,

@@ -364,3 +364,27 @@ fn nobody_is_shown_anything_for_ever() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
+
+/// `ip netns exec` has a /sys of its own, in which a mount would go with the command that made it.
+#[test]
+fn under_ip_netns_exec_the_advice_is_to_run_it_outside() {
+    if !may_do_anything() {
+        return xcp_skip::skipped!("root", "the advice under `ip netns exec`: needs root");
+    }
+    for words in ["endpoint enable", "lab clean", "doctor --for endpoint"] {
+        let output = Command::new("unshare")
+            .args(["--mount", "--net", "sh", "-c"])
+            .arg(format!("umount -l /sys && mount -t sysfs sat /sys && exec \"$0\" {words}"))
+            .arg(env!("CARGO_BIN_EXE_xcpnet"))
+            .output()
+            .unwrap();
+        let said = [text(&output.stdout), text(&output.stderr)].concat();
+        assert!(
+            !output.status.success()
+                && said.contains("under `ip netns exec` there is no cgroup v2")
+                && said.contains("xcpnet outside")
+                && !said.contains("mount -t cgroup2"),
+            "{words}: {said}"
+        );
+    }
+}

@@ -9,13 +9,16 @@ use rustix::thread::CapabilitySet;
 
 use super::machine::Machine;
 use super::remedies::{
-    BPF_RIGHTS, as_root, bpf_failed, newer_kernel_or, not_taken, not_tried, option, reasoned,
+    BPF_RIGHTS, as_root, bpf_failed, newer_kernel_or, not_taken, not_tried, option, outside,
+    reasoned,
 };
 use super::report::Group::{Endpoint as ForEndpoint, Lab, Pep};
 use super::report::{Check, Group, Remedy, Topic};
 use super::scratch::{self, Cgroup};
 use crate::cgroup;
 use crate::endpoint::{Endpoint, EndpointConfig, Give, NoRoom, ONLY_HERE};
+use crate::error::Result;
+use crate::kept::file_system::is_netns_exec;
 use crate::link::{Link, Target};
 use crate::object::overhear;
 use crate::sysctl;
@@ -29,8 +32,9 @@ const ADVISED_BUFFER: u64 = 64 << 20;
 
 /// tcx: whether programs hang on it; nothing where that could not be tried.
 pub(super) fn checks(machine: &Machine, tcx: Option<bool>) -> Vec<Check> {
-    let cgroup = cgroup::mount_point().ok();
-    let (programs, endpoint) = programs(machine, cgroup.as_deref());
+    let mount = cgroup::mount_point();
+    let cgroup = mount.as_ref().ok();
+    let (programs, endpoint) = programs(machine, cgroup.map(PathBuf::as_path));
     let loaded = endpoint.is_some();
     let room = room(machine, endpoint.as_ref(), tcx);
     let everywhere = endpoint.as_ref().map(Endpoint::sees_everywhere);
@@ -38,8 +42,8 @@ pub(super) fn checks(machine: &Machine, tcx: Option<bool>) -> Vec<Check> {
     // Read by nobody else, and of some size.
     let btf = if loaded { None } else { overhear(|| Btf::from_vmlinux().ok()).0 };
     vec![
-        cgroup_mount(cgroup.as_ref()),
-        sock_ops(machine, cgroup.as_deref()),
+        cgroup_mount(&mount),
+        sock_ops(machine, cgroup.map(PathBuf::as_path)),
         struct_ops(machine, loaded, btf.as_ref()),
         iterators(machine, everywhere, btf.as_ref()),
         programs,
@@ -58,7 +62,7 @@ pub(super) fn checks(machine: &Machine, tcx: Option<bool>) -> Vec<Check> {
     ]
 }
 
-fn cgroup_mount(at: Option<&PathBuf>) -> Check {
+fn cgroup_mount(at: &Result<PathBuf>) -> Check {
     let topic = Topic {
         name: "cgroup2",
         title: "cgroup v2",
@@ -66,8 +70,9 @@ fn cgroup_mount(at: Option<&PathBuf>) -> Check {
         purpose: "determines which connections are served",
     };
     match at {
-        Some(point) => topic.ok(format!("mounted at {}", point.display())),
-        None => topic.missing(
+        Ok(point) => topic.ok(format!("mounted at {}", point.display())),
+        Err(e) if is_netns_exec() => topic.missing(e.what(), outside()),
+        Err(_) => topic.missing(
             "not mounted",
             Remedy::new(
                 "Mount it; or, with systemd, boot with systemd.unified_cgroup_hierarchy=1.",
@@ -86,7 +91,7 @@ fn sock_ops(machine: &Machine, cgroup: Option<&Path>) -> Check {
         purpose: "writes and reads the TCP option",
     };
     let Some(root) = cgroup else {
-        return topic.unknown("not tried: no cgroup v2", Remedy::new("First mount cgroup v2."));
+        return topic.unknown("not tried: no cgroup v2", Remedy::new("It needs cgroup v2."));
     };
     let remedy = || option(machine, &["CONFIG_CGROUP_BPF"], None);
     let program = match scratch::program(libbpf_sys::BPF_PROG_TYPE_SOCK_OPS, 1) {
@@ -209,7 +214,10 @@ fn iterators(machine: &Machine, everywhere: Option<bool>, btf: Option<&Btf<'_>>)
         Some(true) => topic.ok("an iterator over sockets was attached, and removed"),
         Some(false) => topic.degraded(
             ONLY_HERE,
-            Remedy::new("Run `xcpnet endpoint show` in the namespace concerned (ip netns exec)."),
+            Remedy::new(
+                "Run `xcpnet endpoint show` in the namespace concerned (nsenter \
+                 --net=/run/netns/NAME).",
+            ),
         ),
         None => by_type(&topic, machine, btf, "bpf_iter__tcp", remedy),
     }

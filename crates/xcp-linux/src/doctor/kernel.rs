@@ -8,7 +8,9 @@ use std::path::Path;
 use rustix::thread::CapabilitySet;
 
 use super::machine::{Machine, text};
-use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel, not_tried, option};
+use super::remedies::{
+    BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel, not_tried, option, outside,
+};
 use super::report::Group::{Endpoint, Lab, Pep, Router};
 use super::report::{Check, Remedy, Topic};
 use super::scratch;
@@ -151,10 +153,7 @@ fn kept(machine: &Machine) -> Check {
     };
     let mounted = is_mounted();
     if let Err(e) = check_mount_namespace() {
-        return topic.missing(
-            e.what(),
-            Remedy::new("Run xcpnet outside of it and give the network namespace: --netns NAME."),
-        );
+        return topic.missing(e.what(), outside());
     }
     if !Path::new(BPFFS).exists() {
         return topic

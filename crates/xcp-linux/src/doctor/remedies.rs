@@ -29,6 +29,14 @@ pub(super) fn as_root(machine: &Machine) -> Remedy {
     }
 }
 
+/// For what is below /sys and not there under `ip netns exec`.
+pub(super) fn outside() -> Remedy {
+    Remedy::new(
+        "Run xcpnet outside of it. Commands that are about this network namespace take --netns \
+         NAME.",
+    )
+}
+
 /// What was found where only root may try.
 pub(super) fn not_tried(machine: &Machine) -> String {
     format!("not tried: {}", machine.user())

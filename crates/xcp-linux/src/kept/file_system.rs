@@ -75,7 +75,7 @@ fn mount_where_missing() -> Result<()> {
 /// Whether this process is in a mount namespace of `ip netns exec`, which mounts a /sys of its own
 /// and names it after the network namespace. A mount made there would go with the command that made
 /// it.
-fn is_netns_exec() -> bool {
+pub(crate) fn is_netns_exec() -> bool {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     // proc_pid_mountinfo(5): the mount point is the fifth field; type and source come after " - ".
     let mut sys = mounts
@@ -88,15 +88,19 @@ fn is_netns_exec() -> bool {
     })
 }
 
+/// What is said of something below /sys that is not there for this reason.
+pub(crate) fn absent_below_sys(what: impl fmt::Display) -> Error {
+    Error::new(format!("under `ip netns exec` there is no {what}")).remedy(
+        "run xcpnet outside; commands that are about this network namespace take --netns NAME",
+    )
+}
+
 /// Refuses where it could not be kept mounted.
 pub(crate) fn check_mount_namespace() -> Result<()> {
     if is_mounted() || !is_netns_exec() {
         return Ok(());
     }
-    Err(Error::new(format!(
-        "under `ip netns exec` there is no {MOUNT}, where xcpnet keeps what it sets up"
-    ))
-    .remedy("run xcpnet outside and give the network namespace: --netns NAME"))
+    Err(absent_below_sys(format_args!("{MOUNT}, where xcpnet keeps what it sets up")))
 }
 
 /// A directory that is root's and in which nobody else may write, held open.
