@@ -77,6 +77,25 @@ fn where_nothing_can_be_written_it_is_told_what_and_why() {
 }
 
 #[test]
+fn one_that_is_refused_leaves_no_directory() {
+    if !xcp_linux::error::is_root() {
+        return skipped("what a refused proxy leaves");
+    }
+    // Nobody else's is there.
+    let script = format!(
+        "mount -t tmpfs none /run || exit 77; {} pep up --wan none --lan none; ls /run",
+        env!("CARGO_BIN_EXE_xcpnet")
+    );
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output();
+    let output = match output {
+        Ok(output) if output.status.code() != Some(77) => output,
+        other => return skipped(format!("a directory of its own: {other:?}")),
+    };
+    assert!(stderr(&output).contains("no device \"none\""), "{}", stderr(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+}
+
+#[test]
 fn logs_of_attempts_that_were_killed_are_removed() {
     let _one = one();
     let Some(site) = Site::new(DELAY, 0.0) else { return };

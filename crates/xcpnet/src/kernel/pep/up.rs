@@ -89,8 +89,26 @@ fn remove_orphans(directory: &Path) {
     }
 }
 
-/// Starts it: the same command line with `run` for `up`. Returns when it is up.
+/// Starts it, and says so when it is up. Nothing is left of one that does not come up.
 pub(super) fn up(command: &Command, place: &Place, printer: &mut Printer) -> Result<(), Failure> {
+    let pid = start(command, place).inspect_err(|_| {
+        // Others' places keep it.
+        let _ = place.path().parent().map(std::fs::remove_dir);
+    })?;
+    let what = match (&command.options.wan, command.options.listen.as_slice()) {
+        (Some(wan), []) => format!("connections across {wan} are carried by XCP"),
+        (Some(wan), addresses) => {
+            format!("connections across {wan} are carried by XCP; clients at {}", list(addresses))
+        }
+        (None, addresses) => format!("clients at {}", list(addresses)),
+    };
+    let log = place.log();
+    printer
+        .line(&format!("the proxy is up (process {pid}): {what}; it logs into {}", log.display()))
+}
+
+/// Starts it: the same command line with `run` for `up`. Returns its process when it is up.
+fn start(command: &Command, place: &Place) -> Result<u32, Failure> {
     let unwritable = |path: &Path, e: io::Error| Failure::new(place.unwritable(path, e));
     if let Some(parent) = place.path().parent() {
         std::fs::create_dir_all(parent).map_err(|e| unwritable(parent, e))?;
@@ -136,18 +154,7 @@ pub(super) fn up(command: &Command, place: &Place, printer: &mut Printer) -> Res
         }
     }
     std::fs::rename(&own, &log).map_err(|e| unwritable(&log, e))?;
-    let what = match (&command.options.wan, command.options.listen.as_slice()) {
-        (Some(wan), []) => format!("connections across {wan} are carried by XCP"),
-        (Some(wan), addresses) => {
-            format!("connections across {wan} are carried by XCP; clients at {}", list(addresses))
-        }
-        (None, addresses) => format!("clients at {}", list(addresses)),
-    };
-    printer.line(&format!(
-        "the proxy is up (process {}): {what}; it logs into {}",
-        child.id(),
-        log.display()
-    ))
+    Ok(child.id())
 }
 
 fn list(addresses: &[std::net::SocketAddr]) -> String {
