@@ -272,7 +272,7 @@ fn the_example_has_every_option() {
         "lan = \"eth0\"",
         "exclude = \"port 22\"",
         "listen = \"127.0.0.1:1080\"",
-        "allow = \"10.0.0.0/8\"",
+        "listen = \"127.0.0.1:1080\"\nallow = \"10.0.0.0/8\"",
     ] {
         assert!(options(lists), "{lists}: a list of one needs no brackets");
     }

@@ -55,7 +55,7 @@ pub fn law_on(preset: Preset, rate_bps: u64) -> xcp_engine::RouterConfig {
 /// The devices named, with their numbers.
 ///
 /// # Errors
-/// One is not there, or down, or both sides are the same.
+/// One is not there, is down or the loopback device, or both sides are the same.
 pub fn devices(netlink: &mut Netlink, wan: &str, lan: &[String]) -> Result<(Device, Vec<Device>)> {
     let all = netlink.links()?;
     let find = |option: &str, name: &str| {
@@ -64,8 +64,14 @@ pub fn devices(netlink: &mut Netlink, wan: &str, lan: &[String]) -> Result<(Devi
             Error::around(format_args!("--{option}"), why)
         };
         let device = all.iter().find(|d| d.name == name).ok_or_else(absent)?;
+        let ip = Called::entered().command("ip");
+        if device.loopback {
+            return Err(Error::new(format!(
+                "--{option}: {name} is the loopback device, and nothing is forwarded across it"
+            ))
+            .remedy(format!("give another one; `{ip} link` lists them")));
+        }
         if !device.up {
-            let ip = Called::entered().command("ip");
             return Err(Error::new(format!("--{option}: the device {name} is down"))
                 .remedy(format!("{ip} link set {name} up")));
         }

@@ -343,8 +343,21 @@ impl Options {
     /// Whom the explicit listener answers, and where it goes.
     ///
     /// # Errors
-    /// What is no network.
+    /// What is no network; nobody is there to ask.
     pub fn access(&self) -> Result<Access> {
+        let unheard = |key: &str, whose: &str, remedy: &str| {
+            Err(wrong(key, format_args!("{whose}, and there is none")).remedy(remedy))
+        };
+        if !self.allow.is_empty() && self.listen.is_empty() {
+            let remedy = "give its address, --listen ADDRESS, or leave out --allow";
+            return unheard("allow", "it says whom the explicit listener answers", remedy);
+        }
+        if !self.allow_target.is_empty() && self.listen.is_empty() && self.trunk.is_none() {
+            let whose = "it says where clients of the explicit listener or of a trunk may go";
+            let remedy = "give one, --listen ADDRESS or --trunk ADDRESS, or leave out \
+                --allow-target";
+            return unheard("allow-target", whose, remedy);
+        }
         let read = |key: &str, texts: &[String]| -> Result<Vec<Network>> {
             let wrong_one = |text: &String| {
                 wrong(key, format_args!("\"{text}\" is not a network like 10.0.0.0/8"))
@@ -407,6 +420,32 @@ fn exclude(text: &str) -> Result<Exclude> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_may_ask_and_go_where_needs_somebody_to_ask() {
+        let networks = || vec!["10.0.0.0/8".to_owned()];
+        let (allow, target) = (
+            Options { allow: networks(), ..Options::default() },
+            Options { allow_target: networks(), ..Options::default() },
+        );
+        let listen = vec!["127.0.0.1:1080".parse().unwrap()];
+        let trunk = Some("192.0.2.1".to_owned());
+        for (options, remedy) in [
+            (allow.clone(), "--listen ADDRESS"),
+            (Options { trunk: trunk.clone(), ..allow.clone() }, "--listen ADDRESS"),
+            (target.clone(), "--trunk ADDRESS"),
+        ] {
+            let refused = options.access().unwrap_err().to_string();
+            assert!(refused.starts_with("allow") && refused.contains(remedy), "{refused}");
+        }
+        for options in [
+            Options { listen: listen.clone(), ..allow },
+            Options { listen, ..target.clone() },
+            Options { trunk, ..target },
+        ] {
+            options.access().unwrap();
+        }
+    }
 
     #[test]
     fn who_asks_for_nothing_has_the_settings_that_everybody_has() {

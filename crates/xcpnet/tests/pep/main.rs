@@ -492,6 +492,8 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     refused(&[], &["--wan", "--listen"]);
     refused(&["--wan", "sat0", "--lan", "lan"], &["no device \"sat0\"", "lan, wan"]);
     refused(&["--wan", "wan"], &["--lan"]);
+    refused(&["--wan", "lo", "--lan", "lan"], &["--wan: lo is the loopback device"]);
+    refused(&["--wan", "wan", "--lan", "lan", "--allow", "10.0.0.0/8"], &["allow", "--listen"]);
     refused(&["--wan", "wan", "--lan", "wan"], &["both"]);
     refused(&["--wan", "wan", "--lan", "lan", "--lan", "lan"], &["--lan", "lan", "twice"]);
     for (option, value, bound) in [
