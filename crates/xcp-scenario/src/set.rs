@@ -146,17 +146,10 @@ impl Place<'_> {
             return;
         };
         let Some(first) = path.first() else {
-            // `flow = { congestion = "reno" }`: a path cut short; go on with what stands inside.
-            return match &item.value {
-                Value::Table(inner) => inner
-                    .entries
-                    .iter()
-                    .for_each(|e| self.members(root, spec, std::slice::from_ref(&e.key), &e.item)),
-                _ => self.fault(
-                    format!("`{0}` is not a setting, its keys are", spec.name),
-                    format!("write \"{0}.KEY\" or \"{0}.NAME.KEY\"", spec.name),
-                ),
-            };
+            return self.fault(
+                format!("`{0}` is not a setting, but its keys are", spec.name),
+                format!("write \"{0}.KEY\" or \"{0}.NAME.KEY\"", spec.name),
+            );
         };
         if spec.key(first).is_some() {
             for table in
@@ -172,16 +165,12 @@ impl Place<'_> {
             let name = name_of(table, spec);
             if name.as_deref() == Some(first) {
                 found = true;
-                match (&path[1..], &item.value) {
-                    ([], Value::Table(inner)) => inner
-                        .entries
-                        .iter()
-                        .for_each(|e| self.put(table, spec, std::slice::from_ref(&e.key), &e.item)),
-                    ([], _) => self.fault(
+                match &path[1..] {
+                    [] => self.fault(
                         format!("`{first}` is a {}, not a setting", spec.name),
                         format!("write \"{}.{first}.KEY\"", spec.name),
                     ),
-                    (rest, _) => self.put(table, spec, rest, item),
+                    rest => self.put(table, spec, rest, item),
                 }
             }
             names.extend(name);
@@ -210,7 +199,7 @@ impl Place<'_> {
         let path = &self.setting.path[1..];
         let Some(first) = path.first() else {
             self.fault(
-                "`queue` is not a setting, its keys are".into(),
+                "`queue` is not a setting, but its keys are".into(),
                 "write \"queue.limit\", or \"link.queue\" for all links".into(),
             );
             return true;

@@ -511,6 +511,11 @@ fn bad_overrides() {
         ("nothing", "1"),
         ("a..b", "1"),
         ("flow", "1"),
+        ("flow", "{}"),
+        ("flow", "{ count = 5 }"),
+        ("link", "{}"),
+        ("link.S-D", "{ delay = \"1ms\" }"),
+        ("queue", "{}"),
         ("expect.min", "1"),
     ];
     let text = link("queue = \"drop-tail\"");

@@ -96,7 +96,7 @@ fn checked(settings: Vec<(String, String, Vec<String>)>) -> Result<Vec<Axis>, St
         // They would also share their names with columns of the tables.
         if path == "link" || path == "flow" {
             return Err(fault(format!(
-                "`{path}` is not a setting, its keys are; write --set {path}.KEY=..."
+                "`{path}` is not a setting, but its keys are; write --set {path}.KEY=..."
             )));
         }
         for before in &axes {

@@ -38,7 +38,7 @@ fn variants_and_overrides() {
         { \"flow.congestion\" = \"xcp\", \"link.S-D.queue.kind\" = \"xcp\", \"queue.limit\" = \"2bdp\", \"queue.alpha\" = 0.2, \
         \"flow.udp.rate\" = \"2mbit\", seed = 9, \"measure.from\" = \"10s\" }\n\
         [[variant]]\nname = \"whole\"\nwithout = \"noise\"\nset = \
-        { \"link.S-D.queue\" = \"red\", \"flow.flow.bytes\" = 5000, flow = { flow = { count = 2 } }, \
+        { \"link.S-D.queue\" = \"red\", \"flow.flow.bytes\" = 5000, \"flow.flow.count\" = 2, \
         \"link.loss.probability\" = 0.5 }";
     let text = small("queue = { limit = 50 }", "", variants);
     let all = read(&text);
@@ -96,6 +96,20 @@ fn variants_and_overrides() {
                 Queue { limit: Limit::Packets(7), discipline: Discipline::DropTail, .. }
             ));
         }
+    }
+}
+
+/// In a file as on the command line: unquoted, a path is tables within tables.
+#[test]
+fn a_variant_sets_no_flow_as_a_whole() {
+    for (set, what) in [
+        ("flow = {}", "`flow` is not a setting, but its keys are"),
+        ("flow.congestion = \"xcp\"", "`flow` is not a setting, but its keys are"),
+        ("\"flow.flow\" = { count = 2 }", "`flow` is a flow, not a setting"),
+    ] {
+        let text = small("", "", &format!("[[variant]]\nname = \"v\"\nset = {{ {set} }}"));
+        let error = load(Path::new("x.toml"), &text, &Overrides::none()).unwrap_err();
+        assert_eq!(error.problems()[0].what, what, "{set}");
     }
 }
 
