@@ -25,6 +25,7 @@ mod load;
 pub use ask::{Ask, EndpointConfig, FALLBACK, FIRST_WINDOW, Give};
 pub use connection::{Agreement, Connection, Robust, Shown};
 pub use load::check_fallback;
+pub(crate) use load::is_xcpnets;
 
 /// What the iterator is kept as that shows connections: of all network namespaces, or of the
 /// caller's.

@@ -481,18 +481,20 @@ impl Congestion {
     /// How the names of labs' own begin: they are global to the machine, and a lab may not be the
     /// only one on it.
     pub const OF_LABS: &'static str = "xcp_lab";
+    /// How those begin that belong to one process, a lab or a proxy.
+    const PRIVATE: &'static str = "xcp_";
 
     /// Names of a kernel's congestion controls that a scenario may name, of its list
-    /// (/proc/sys/net/ipv4/tcp_available_congestion_control): all but those of labs.
+    /// (/proc/sys/net/ipv4/tcp_available_congestion_control): all but those of labs and proxies.
     ///
     /// ```
     /// use xcp_model::Congestion;
     ///
-    /// assert_eq!(Congestion::of_kernel("reno cubic xcp_lab4711\n"), ["reno", "cubic"]);
+    /// assert_eq!(Congestion::of_kernel("reno cubic xcp_lab4711 xcp_pep7\n"), ["reno", "cubic"]);
     /// ```
     #[must_use]
     pub fn of_kernel(list: &str) -> Vec<String> {
-        let names = list.split_whitespace().filter(|name| !name.starts_with(Self::OF_LABS));
+        let names = list.split_whitespace().filter(|name| !name.starts_with(Self::PRIVATE));
         names.map(str::to_owned).collect()
     }
 

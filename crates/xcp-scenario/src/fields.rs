@@ -4,7 +4,9 @@
 use std::cell::RefCell;
 
 use crate::error::{Issue, Span};
-use crate::spec::{CONGESTIONS, DELAY_CHANGES, Key, Kind, RATE_CHANGES, Spec, instead};
+use crate::spec::{
+    CONGESTIONS, DELAY_CHANGES, Key, Kind, RATE_CHANGES, Spec, instead, kernels_name,
+};
 use crate::tree::{Item, Table, Value};
 use xcp_law::quantity::{self, Amount, Complaint, Standing};
 use xcp_law::text::{listed, suggest};
@@ -230,7 +232,11 @@ impl<'a> Fields<'a> {
                     "others may be modules that are not loaded: try `modprobe tcp_NAME`",
                 ),
             };
-            let help = format!("{}; {more}", suggest(text, known, "known ones"));
+            let offered = known.filter(|name| {
+                let theirs = kernels_name(name);
+                kernel.is_none_or(|list| theirs.is_none_or(|one| list.iter().any(|k| k == one)))
+            });
+            let help = format!("{}; {more}", suggest(text, offered, "known ones"));
             self.faults.add(item.span, format!("{who} has no congestion control \"{text}\""), help);
         }
         found

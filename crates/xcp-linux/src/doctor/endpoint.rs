@@ -16,7 +16,7 @@ use super::report::Group::{Endpoint as ForEndpoint, Lab, Pep};
 use super::report::{Check, Group, Remedy, Topic};
 use super::scratch::{self, Cgroup};
 use crate::cgroup;
-use crate::endpoint::{Endpoint, EndpointConfig, Give, NoRoom, ONLY_HERE};
+use crate::endpoint::{Endpoint, EndpointConfig, Give, NoRoom, ONLY_HERE, is_xcpnets};
 use crate::error::Result;
 use crate::kept::file_system::is_netns_exec;
 use crate::link::{Link, Target};
@@ -261,17 +261,19 @@ fn fallback(machine: &Machine) -> Check {
     };
     let wanted = EndpointConfig::default().fallback;
     let available = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-    if available.split_whitespace().any(|name| name == wanted) {
-        return topic.ok(format!("{wanted} (available: {available})"));
+    let names: Vec<&str> = available.split_whitespace().filter(|name| !is_xcpnets(name)).collect();
+    let listed = names.join(" ");
+    if names.contains(&wanted.as_str()) {
+        return topic.ok(format!("{wanted} (available: {listed})"));
     }
     // The programs cannot load a module, so that it has to be there.
     let remedy = option(machine, &["CONFIG_TCP_CONG_CUBIC"], Some("tcp_cubic"))
         .and("Until then, choose one that is available as the fallback.");
     topic.degraded(
-        if available.is_empty() {
+        if names.is_empty() {
             "none is visible".into()
         } else {
-            format!("{wanted} is not available, only: {available}")
+            format!("{wanted} is not available, only: {listed}")
         },
         remedy,
     )

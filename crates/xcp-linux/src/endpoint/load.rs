@@ -201,8 +201,7 @@ pub fn check_fallback(fallback: &str, name: &str) -> Result<()> {
     let Ok(available) = sysctl::read("net.ipv4.tcp_available_congestion_control") else {
         return Ok(());
     };
-    // Those of endpoints, labs and proxies of xcpnet: what XCP falls back to is not XCP.
-    let ours = |known: &str| known == name || known.starts_with("xcp");
+    let ours = |known: &str| known == name || is_xcpnets(known);
     if !ours(fallback) && available.split_whitespace().any(|known| known == fallback) {
         return Ok(());
     }
@@ -214,6 +213,12 @@ pub fn check_fallback(fallback: &str, name: &str) -> Result<()> {
     } else {
         format!("{choose}, or load it first: modprobe tcp_{fallback}")
     }))
+}
+
+/// Whether a congestion control is one of xcpnet's endpoints, labs and proxies: what XCP falls back
+/// to is not XCP.
+pub(crate) fn is_xcpnets(name: &str) -> bool {
+    name.starts_with("xcp")
 }
 
 /// A congestion control's name as the kernel wants it.

@@ -147,6 +147,16 @@ pub const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
 /// The congestion controls that a scenario can name; the simulator has all of them.
 pub const CONGESTIONS: &[&str] =
     &["xcp", "xcp-robust", "reno", "newreno", "sack", "cubic", "vegas"];
+/// The kernel's congestion control that stands for one of these, or for one of its own; `None`: it
+/// is ours.
+pub(crate) fn kernels_name(name: &str) -> Option<&str> {
+    match name {
+        "xcp" | "xcp-robust" => None,
+        "newreno" | "sack" => Some("reno"),
+        own => Some(own),
+    }
+}
+
 /// Keys of a law, which `queue.KEY` reaches through the queue.
 pub(crate) fn is_law_key(name: &str) -> bool {
     LAW.key(name).is_some()

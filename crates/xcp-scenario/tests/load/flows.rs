@@ -43,7 +43,9 @@ fn a_kernels_congestion_controls_are_for_scenarios_that_run_on_it() {
     assert_eq!(told(&Overrides::none()).what, "the simulator has no congestion control \"bbr\"");
     let absent = told(&kernel(&["cubic", "bbr2"]));
     assert_eq!(absent.what, "this kernel has no congestion control \"bbr\"");
-    assert!(absent.help.unwrap().starts_with("did you mean `bbr2`?"));
+    let help = absent.help.unwrap();
+    assert!(help.starts_with("did you mean `bbr2`?"), "{help}");
+    assert!(help.contains("The known ones are `xcp`, `xcp-robust`, `cubic` and `bbr2`;"), "{help}");
 }
 
 #[test]
