@@ -24,8 +24,8 @@ XCP_INLINE xcp_u64 xcp_dither_next(xcp_u64 *state) {
     return *state;
 }
 
-/* A number of which at least the upper half looks random, whatever x is (SplitMix64's mixing but for
- * its last step); 0 stays 0. */
+/* A number of which at least the upper half looks random, whatever x is (SplitMix64's mixing but
+ * for its last step); 0 stays 0. */
 XCP_INLINE xcp_u64 xcp_mix(xcp_u64 x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
     return (x ^ x >> 27) * 0x94d049bb133111ebULL;

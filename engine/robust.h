@@ -12,9 +12,10 @@
  *
  *   1. A control interval is cut in ten; sums run over the last d ("window"), traffic is measured
  *      over the last two parts ("M"), and what they decide holds for one part. A part is no
- *      shorter than half a millisecond, nor than forty packets of 1500 bytes take, for fewer measure
- *      nothing, as far as d / 2; nor than the mean X, for in less not every flow hears of it (the lesser one of this part's
- *      end and the last one's, for windows of one may be a fallen capacity's and pass).
+ *      shorter than half a millisecond, nor than forty packets of 1500 bytes take, for fewer
+ *      measure nothing, as far as d / 2; nor than the mean X, for in less not every flow hears of
+ *      it (the lesser one of this part's end and the last one's, for windows of one may be a
+ *      fallen capacity's and pass).
  *   2. F = alpha (C - y - O - (Q' - Q_T) / d), alpha = 0.7. O is the sum of all grants that y does
  *      not show yet; Q' is the queue at the time when what is granted now takes effect, followed
  *      through the calendar; Q_T two packets, no more than 5 ms of them where there is no TCP, and
@@ -31,18 +32,18 @@
  *      senders share as in XCP.
  *   7. TCP without XCP in the same queue: its packets are dropped at random with a probability
  *      that steers their rate to the part of the link that the number of their flows has a right
- *      to (linear counting, 512 bits, anew each second, or every 4 d where d is more than a quarter
- *      of one; a count holds until the next one is complete or larger). The probability follows their rate, but begins near what
- *      TCP's own equation has for such a rate, for it is long in coming from nothing. Each side
- *      has the same part in draining the queue: TCP's is counted as its rate, and XCP does not
- *      give way for it, but where TCP's rate with it is still within its right: otherwise few
- *      flows of XCP would keep what many of TCP have left, and the queue would stand. To TCP that
- *      takes more than its right XCP gives up nothing of the rest of the link but its own part in
- *      draining the queue, and a quarter of the rest not even for that. If it has less, it is
- *      given it again at once: flows that have given way altogether send a packet now and then,
- *      and so seldom are they heard and measured, too. And headers say for how long packets wait
- *      behind TCP, to senders that would otherwise take that for a queue that no router governs
- *      (robust_sender.h, difference 20).
+ *      to (linear counting, 512 bits, anew each second, or every 4 d where d is more than a
+ *      quarter of one; a count holds until the next one is complete or larger). The probability
+ *      follows their rate, but begins near what TCP's own equation has for such a rate, for it is
+ *      long in coming from nothing. Each side has the same part in draining the queue: TCP's is
+ *      counted as its rate, and XCP does not give way for it, but where TCP's rate with it is
+ *      still within its right: otherwise few flows of XCP would keep what many of TCP have left,
+ *      and the queue would stand. To TCP that takes more than its right XCP gives up nothing of
+ *      the rest of the link but its own part in draining the queue, and a quarter of the rest not
+ *      even for that. If it has less, it is given it again at once: flows that have given way
+ *      altogether send a packet now and then, and so seldom are they heard and measured, too. And
+ *      headers say for how long packets wait behind TCP, to senders that would otherwise take that
+ *      for a queue that no router governs (robust_sender.h, difference 20).
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
  *   9. Another capacity, told or measured, ends the part. And a decrease is divided among the bytes
  *      that will leave in the next part, which C bounds, not among all that come: it is said to

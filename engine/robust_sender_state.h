@@ -25,8 +25,8 @@
 #define XCP_ROBUST_WAIT 40000000ULL       /* ns */
 #define XCP_ROBUST_WAIT_MOST 200000000ULL /* ns */
 
-/* Two packets for a receiver that waits for the second one (RFC 1122 §4.2.3.2), and one that is sent
- * meanwhile. */
+/* Two packets for a receiver that waits for the second one (RFC 1122 §4.2.3.2), and one that is
+ * sent meanwhile. */
 #define XCP_ROBUST_LEAST_FLIGHT (3 * XCP_ROBUST_ONE)
 
 /* Segments that a round must deliver to say anything of a queue: where it is fewer, each may be

@@ -7,8 +7,8 @@
  *
  * Kind 15, length 4: feedback.
  *
- * Feedback has a mantissa m in bits 15 to 3, two's complement, and an exponent e in bits 2 to 0, and
- * stands for m * 16^(e-3) packets of window.
+ * Feedback has a mantissa m in bits 15 to 3, two's complement, and an exponent e in bits 2 to 0,
+ * and stands for m * 16^(e-3) packets of window.
  *
  * The options are the alternate-checksum ones of RFC 1146, long out of use; only their lengths tell
  * them apart.

@@ -136,8 +136,8 @@ XCP_INLINE xcp_u64 xcp_extended_wait_decode(xcp_u32 code) {
     return code ? (2ULL + (code & 1)) << (21 + (code >> 1)) : 0;
 }
 
-/* Of a packet that waits twice. A code means an eighth less than its most, about the middle of what it
- * may mean; the sum is no less than either. */
+/* Of a packet that waits twice. A code means an eighth less than its most, about the middle of what
+ * it may mean; the sum is no less than either. */
 XCP_INLINE xcp_u32 xcp_extended_wait_add(xcp_u32 a, xcp_u32 b) {
     xcp_u64 most = xcp_extended_wait_decode(a) + xcp_extended_wait_decode(b);
     return xcp_extended_wait_encode(most - (most >> 3));

@@ -1,7 +1,7 @@
 //! The words that everything else of xcpnet is written in: [`units`], [`quantity`]s as people write
-//! them ([`typed`] on a command line), [`list`]s of them, words and paths ([`text`]), the [`file`]s
-//! in which they stand, and the vocabulary of a router's law: its choices, the named laws, the keys that set them, their ranges
-//! and what they mean, each spelt once.
+//! them ([`typed`] on a command line), [`list`]s of them, words and paths ([`text`]), the
+//! [`mod@file`]s in which they stand, and the vocabulary of a router's law: its choices, the named
+//! laws, the keys that set them, their ranges and what they mean, each spelt once.
 //!
 //! The scenario's reader, its schema and documentation, the simulator, the theory, the lab and
 //! `xcpnet router add` take all of it from here. What the choices *do* is `engine/`'s; its

@@ -377,7 +377,7 @@ fn whose(status: &rustix::fs::Stat) -> String {
 fn not_roots(path: &Path, status: &rustix::fs::Stat) -> Error {
     let path = path.display();
     let what = match FileType::from_raw_mode(status.st_mode) {
-        FileType::Directory => "is not accessible to root only",
+        FileType::Directory => "can be changed by users other than root",
         FileType::Symlink => "is a symbolic link",
         _ => "is not a directory",
     };

@@ -36,7 +36,7 @@ pub fn written_out(cli: &Command, line: Vec<OsString>) -> Result<(Vec<OsString>,
                 file = Some(
                     given
                         .next()
-                        .ok_or_else(|| Failure::new("--config: the name of a file is to follow"))?,
+                        .ok_or_else(|| Failure::new("--config needs the name of a file"))?,
                 )
             }
             Some(text) if text.starts_with("--config=") => {

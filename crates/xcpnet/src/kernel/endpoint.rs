@@ -228,7 +228,7 @@ fn row(shown: &Shown) -> String {
     }
     if let Some(robust) = c.robust.as_ref().filter(|_| c.sending) {
         out.push_str(&format!(
-            "  robust: base RTT {}, limited by {}{}; {} limits, {} times beside others\n",
+            "  robust: base RTT {}, limited by {}{}; limited itself {} times, competed with other traffic {} times\n",
             human::nanos(robust.base_rtt_ns),
             robust.bound,
             robust

@@ -59,7 +59,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let in_table = |paper: &str| table(paper).is_some() || paper == LIARS;
     if arguments.markdown && !figures.iter().any(|f| in_table(&f.experiment.paper)) {
         return Err(Failure::new(format!(
-            "--markdown prints a table, and nothing here is of one; the tables are {} and {LIARS}",
+            "--markdown prints a table, but nothing that was chosen belongs to one; the tables are {} and {LIARS}",
             TABLES.join(", ")
         )));
     }

@@ -50,17 +50,20 @@ pub fn links(all: &[Reach], width: usize, out: &mut String) {
                 ]);
             };
             row("perfect predictor, mean", bound.exact.utilisation, bound.exact.queue);
+            row("shortest queue of any law as full", bound.exact.utilisation, bound.queue_at_exact);
+            row("shortest queue of any law at 95 %", reach.wanted.utilisation, bound.queue_at_95);
             row(
-                "nobody as full has a shorter queue",
-                bound.exact.utilisation,
-                bound.queue_at_exact,
+                "fullest link of any law with this queue",
+                bound.utilisation_at_tenth,
+                reach.wanted.queue,
             );
-            row("nobody at 95 % has a shorter queue", reach.wanted.utilisation, bound.queue_at_95);
-            row("nobody with this queue is fuller", bound.utilisation_at_tenth, reach.wanted.queue);
         }
         grid.render(width, out);
         if let Some(bound) = &reach.bound {
-            out.push_str(&format!("\nthe rows of means and of what nobody can do are averages over a random process: {}\n", bound.process));
+            out.push_str(&format!(
+                "\nthe rows with means and limits are averages over a random process: {}\n",
+                bound.process
+            ));
         }
         if let Some(why) = &reach.no_bound {
             out.push_str(&format!("no bound: {why}\n"));
