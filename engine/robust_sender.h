@@ -16,8 +16,9 @@
  *      W until the first window has been answered whole, for it may have filled a queue by itself.
  *      And only W, as with any sender of XCP, where a router on the path does not rely on its rate
  *      being kept (XCP_KEEPS comes back cleared), for there nothing else damps what it was given
- *      too much; but three packets, for on a short path W, which has nothing of the time that
- *      packets take to be sent, may be less than one, and a receiver waits for a second one.
+ *      too much; but three packets, where they are closer together than a receiver waits for a
+ *      second one (11): on a short path W, which has nothing of the time that packets take to be
+ *      sent, may be less than one.
  *   2. A decrease leaves no gap: nobody waits until in flight is below W.
  *   3. Feedback without a router's mark counts for nothing, nor does that of packets sent before
  *      the last timeout. No increase goes beyond eight times what the last round delivered, once
@@ -136,6 +137,11 @@ XCP_INLINE xcp_u32 xcp_robust_whole(xcp_u64 window) {
     return packets ? (xcp_u32)packets : 1;
 }
 
+/* Between two packets, ns. */
+XCP_INLINE xcp_u64 xcp_robust_gap(const struct xcp_robust_sender *s) {
+    return (s->base_ns << 16) / xcp_robust_more(xcp_robust_window(s) >> 16, 1);
+}
+
 /* How many packets may be in flight. */
 XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     xcp_u64 w, rtt = xcp_robust_srtt(s), back = xcp_robust_back(s);
@@ -144,7 +150,7 @@ XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     w = xcp_robust_more(xcp_robust_more(s->top, s->last_top), s->xcp.cwnd);
     if (!s->relied || s->rounds < XCP_ROBUST_FIRST_ROUNDS) {
         w = xcp_robust_times(w, s->base_ns + back, s->base_ns);
-        if (!s->relied)
+        if (!s->relied && xcp_robust_gap(s) < XCP_ROBUST_WAIT)
             w = xcp_robust_more(w, XCP_ROBUST_LEAST_FLIGHT);
         return xcp_robust_whole(w);
     }
@@ -197,11 +203,6 @@ XCP_INLINE void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 no
 XCP_INLINE void xcp_robust_sender_open(const struct xcp_robust_sender *s, xcp_u32 limit,
                                        struct xcp_forward *h) {
     xcp_opening_write(xcp_robust_less(s->xcp.cwnd, (xcp_u64)limit << 32), h);
-}
-
-/* Between two packets, ns. */
-XCP_INLINE xcp_u64 xcp_robust_gap(const struct xcp_robust_sender *s) {
-    return (s->base_ns << 16) / xcp_robust_more(xcp_robust_window(s) >> 16, 1);
 }
 
 /* How long an acknowledgement of one packet has waited for a second one, ns: difference 11. */

@@ -28,6 +28,30 @@ fn the_rate_is_the_state() {
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
 }
 
+/// Difference 1: where a router does not rely on the rate, no more than W is in flight, but three
+/// packets where a receiver would wait for a second one for longer than the next one takes.
+#[test]
+fn a_path_that_is_shorter_than_a_packet_has_three_in_flight() {
+    let limit = |rtt: u64, keeps: u8| {
+        let mut sender = RobustSender::new(SIZE, 2, None);
+        let mut now = S;
+        for feedback in [0.0, 0.0, -1e9, -1e9] {
+            let sent = now;
+            now += rtt;
+            let h = answer(feedback);
+            let h = ReturnHeader { flags: h.flags & !flags::KEEPS | keeps, ..h };
+            sender.sample(Some(rtt), rtt, sent, 2);
+            sender.feedback(now, &h, true, sent, 1);
+            sender.acked(now, 1, true, sent);
+        }
+        assert!(sender.window() < 1.0, "{}", sender.window());
+        sender.limit()
+    };
+    assert_eq!(limit(MS, 0), 3);
+    assert_eq!(limit(100 * MS, 0), 1);
+    assert_eq!(limit(100 * MS, flags::KEEPS), 3, "twice a packet, and one");
+}
+
 /// Difference 16: a router gives again what it has not seen a round trip later. An increase counts
 /// as much less as its answer took longer than twice that; a decrease counts.
 #[test]
