@@ -146,6 +146,8 @@ mod tests {
         }
         let told = line("xcpnet endpoint enable --config /nowhere/x.toml", "").unwrap_err();
         assert!(told.contains("/nowhere/x.toml: there is no such file; check"), "{told}");
-        assert!(line("xcpnet endpoint enable --config", "").unwrap_err().contains("is to follow"));
+        assert!(
+            line("xcpnet endpoint enable --config", "").unwrap_err().contains("needs the name")
+        );
     }
 }
