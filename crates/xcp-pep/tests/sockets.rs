@@ -143,6 +143,27 @@ fn a_reader_that_pauses_for_longer_than_silence_is_borne_is_waited_for() {
     });
 }
 
+/// But not for ever by nobody: where both sides have ended, the kernel keeps no such connection,
+/// either (tcp_orphan_retries).
+#[test]
+fn a_reader_that_nobody_waits_for_is_given_up() {
+    let mut settings = Settings::default();
+    settings.common.give_up_ms = 2000;
+    let proxy = Proxy::new(settings, 1 << 20);
+    let (listener, address) = server();
+    // What is accepted inherits it: less room than there are data.
+    rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 4096).unwrap();
+    let client = proxy.connect(address);
+    let (reader, _) = listener.accept().unwrap();
+    // Open, a reader is waited for; so it is when the other side has gone and it has not.
+    (&client).write_all(&noise(1, 100_000)).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    std::thread::sleep(Duration::from_secs(6));
+    assert_eq!(proxy.crew.show().len(), 1);
+    reader.shutdown(Shutdown::Write).unwrap();
+    proxy.until("it is given up", |_| proxy.crew.show().is_empty());
+}
+
 #[test]
 fn without_a_pipe_left_everything_still_arrives() {
     // One pipe for twenty connections whose readers are slow.

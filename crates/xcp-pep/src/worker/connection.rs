@@ -479,15 +479,14 @@ impl Connection {
         }
     }
 
-    /// Readers may pause for as long as they like: they are not given up while they answer.
+    /// Readers may pause for as long as they like: they are not given up while they answer. But
+    /// where both sides have ended, nobody is left who would wait for them without a proxy, either.
     pub(super) fn wait_for_readers(&mut self) {
-        if !matches!(self.phase, Phase::Open | Phase::Ending) {
-            return;
-        }
+        let open = matches!(self.phase, Phase::Open);
         let legs = [Some(self.client.as_fd()), self.server.as_ref().map(OwnedFd::as_fd)];
         for (leg, held_back) in legs.into_iter().zip(&mut self.held_back) {
             let Some(leg) = leg else { continue };
-            let now = socket::is_held_back(leg);
+            let now = open && socket::is_held_back(leg);
             if now != *held_back {
                 let give_up_ms = if now { 0 } else { self.settings.common.give_up_ms };
                 if socket::tell_give_up(leg, give_up_ms).is_ok() {
