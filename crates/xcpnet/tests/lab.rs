@@ -194,6 +194,22 @@ fn ctrl_c_ends_a_run_early_and_takes_everything_down() {
     assert_eq!(groups(pid), Vec::<PathBuf>::new());
 }
 
+/// The second one ends the program where it is, without destructors. (SIGTERM counts as one, and two
+/// signals of a kind may come as one.)
+#[test]
+fn a_second_ctrl_c_leaves_no_group_either() {
+    let _one = one();
+    let home = home(SCENARIO);
+    let Some(child) = at_work("Ctrl-C, twice", home.path()) else { return };
+    let pid = child.id();
+    let script = format!("kill -INT {pid}; kill -TERM {pid}");
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(!text(&output.stdout).contains("interrupted at"), "the first one ended it");
+    assert_eq!(groups(pid), Vec::<PathBuf>::new());
+}
+
 #[test]
 fn a_killed_lab_leaves_an_empty_group_that_clean_removes() {
     let _one = one();
