@@ -286,24 +286,25 @@ mod tests {
     /// who has found another queue is believed for as long.
     #[test]
     fn another_rate_forgets_nothing() {
-        let (mut accounts, begin) = accounts();
+        let (begin, rtt_ns) = (Instant::now(), RTT.as_nanos() as u64);
+        let mut link = Beginnings::new(20_000_000, rtt_ns, 1, true);
         // 20 Mbit/s all the time
-        let limits = |accounts: &mut Accounts, tick: u64, bound| {
+        let limits = |link: &mut Beginnings, tick: u64, bound| {
             let at = begin + Duration::from_millis(50) * tick as u32;
-            accounts.next(Seen { bound, ..seen(at, 125_000 * tick, Start::default()) })
+            link.accounts.next(Seen { bound, ..seen(at, 125_000 * tick, Start::default()) })
         };
         for tick in 0..40 {
-            limits(&mut accounts, tick, 0);
+            limits(&mut link, tick, 0);
         }
-        assert_eq!(limits(&mut accounts, 40, 0).rest, 0);
-        accounts.change(30_000_000, RTT);
-        assert_eq!(limits(&mut accounts, 41, 0).rest, 495, "half of what it held");
-        accounts.change(10_000_000, RTT);
-        let Start { window, rest, .. } = limits(&mut accounts, 42, 0);
+        assert_eq!(limits(&mut link, 40, 0).rest, 0);
+        link.set_rate(30_000_000, rtt_ns);
+        assert_eq!(limits(&mut link, 41, 0).rest, 495, "half of what it held");
+        link.set_rate(10_000_000, rtt_ns);
+        let Start { window, rest, .. } = limits(&mut link, 42, 0);
         assert_eq!([window, rest], [123, 0]);
-        assert_eq!(limits(&mut accounts, 43, 1).rest, 0);
-        accounts.change(40_000_000, RTT);
-        assert_eq!(limits(&mut accounts, 44, 1).rest, 0, "what is free is not known");
+        assert_eq!(limits(&mut link, 43, 1).rest, 0);
+        link.set_rate(40_000_000, rtt_ns);
+        assert_eq!(limits(&mut link, 44, 1).rest, 0, "what is free is not known");
     }
 
     #[test]
