@@ -67,19 +67,6 @@ struct {
     __type(value, struct xcp_robust_connection);
 } robust SEC(".maps");
 
-/* What an acknowledgement says. */
-struct xcp_robust_news {
-    __u64 now;
-    __u64 rtt_ns; /* 0: no sample */
-    __u64 srtt_ns;
-    __u64 sent_ns; /* when what it answers was sent */
-    __u32 segments;
-    __u32 skipped;
-    __u32 missing;
-    __u32 lost;
-    __u32 limited;
-};
-
 static __always_inline struct xcp_robust_connection *robust_of(const struct xcp_connection *c,
                                                                void *sk) {
     return c->ask.flags & XCP_ASK_ROBUST ? bpf_sk_storage_get(&robust, sk, 0, 0) : 0;
@@ -90,12 +77,11 @@ static __always_inline __u64 stamp_ns(const struct tcp_sock *tp) {
     return tp->tcp_mstamp * 1000;
 }
 
-/* What of its round trip the newest acknowledgement waited for on its way: difference 10. */
-static __always_inline __u64 robust_waited(struct xcp_robust_connection *r,
-                                           const struct tcp_sock *tp, __u64 rtt_ns) {
-    if (!BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
-        return 0;
-    return xcp_robust_sender_waited(&r->sender, stamp_ns(tp), tp->rx_opt.rcv_tsval, rtt_ns);
+/* The receiver's time on the newest acknowledgement: difference 10. */
+static __always_inline void robust_stamp(const struct tcp_sock *tp,
+                                         struct xcp_robust_answer *answer) {
+    answer->stamped = BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp);
+    answer->stamp_ms = tp->rx_opt.rcv_tsval;
 }
 
 /* Whether what is sent now is sent at once: difference 5. */
@@ -108,29 +94,6 @@ static __always_inline __u32 robust_at_once(const struct xcp_connection *c, __u3
 static __always_inline __u32 robust_limited(const struct tcp_sock *tp) {
     __u32 mss = tp->mss_cache, flight = tp->snd_nxt - tp->snd_una;
     return cwnd_limited(tp) || (tp->write_seq - tp->snd_nxt >= mss && tp->snd_wnd >= flight + mss);
-}
-
-/* The feedback that waits. */
-__noinline int xcp_robust_take(struct xcp_robust_connection *r, struct xcp_robust_news *news) {
-    if (!r || !news)
-        return 0;
-    if (r->segments)
-        xcp_robust_sender_feedback(&r->sender, news->now, &r->returned, news->limited,
-                                   news->sent_ns, r->segments);
-    r->segments = 0;
-    return 0;
-}
-
-/* What it delivered. */
-__noinline int xcp_robust_acked(struct xcp_robust_connection *r, struct xcp_robust_news *news) {
-    if (!r || !news)
-        return 0;
-    xcp_robust_sender_skipped(&r->sender, news->skipped, news->missing);
-    xcp_robust_sender_lost(&r->sender, news->lost);
-    if (news->segments)
-        xcp_robust_sender_acked(&r->sender, news->now, news->segments, news->limited,
-                                news->sent_ns);
-    return 0;
 }
 
 __noinline int xcp_robust_timeout(struct xcp_robust_connection *r, __u64 now) {
@@ -261,9 +224,11 @@ static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_
 /* A first window is what the SYN was answered. Returns what may be in flight, packets. */
 __noinline int xcp_robust_opened(struct xcp_robust_connection *r, const struct xcp_return *opened,
                                  __u64 now) {
+    struct xcp_robust_answer answer = {.now = now, .sent_ns = now, .answers = 1};
     if (!r || !opened)
         return 0;
-    xcp_robust_sender_opened(&r->sender, now, opened, now);
+    answer.returned = *opened;
+    xcp_robust_sender_opened(&r->sender, &answer);
     return xcp_robust_sender_limit(&r->sender);
 }
 
@@ -271,9 +236,10 @@ __noinline int xcp_robust_opened(struct xcp_robust_connection *r, const struct x
 static __always_inline void robust_handshake(struct xcp_robust_connection *r,
                                              const struct xcp_connection *c,
                                              const struct tcp_sock *tp) {
-    __u64 rtt_ns = srtt_ns(c, tp);
-    xcp_robust_sender_sample(&r->sender, rtt_ns, robust_waited(r, tp, rtt_ns), rtt_ns, stamp_ns(tp),
-                             0);
+    struct xcp_robust_answer answer = {.now = stamp_ns(tp), .sent_ns = stamp_ns(tp), .covered = 1};
+    answer.rtt_ns = answer.srtt_ns = srtt_ns(c, tp);
+    robust_stamp(tp, &answer);
+    xcp_robust_sender_answered(&r->sender, &answer);
 }
 
 static __always_inline __u32 robust_open(struct xcp_robust_connection *r, struct xcp_connection *c,
@@ -308,20 +274,29 @@ static __always_inline int robust_begin(struct sock *sk, struct tcp_sock *tp,
     return 1;
 }
 
+/* Adds the return header that waits, if there is one. */
+static __always_inline void robust_returned(struct xcp_robust_connection *r,
+                                            struct xcp_robust_answer *answer) {
+    answer->returned = r->returned;
+    answer->answers = r->segments;
+    r->segments = 0;
+}
+
 /* A return header came. */
 static __always_inline void robust_heard(struct xcp_robust_connection *r, const struct tcp_sock *tp,
                                          const struct xcp_return *returned, __u32 segments) {
-    struct xcp_robust_news news = {};
+    struct xcp_robust_answer answer = {};
     r->returned = *returned;
     r->segments = segments ? segments : 1;
     if (tp->packets_out)
         return;
     /* nothing is under way, so that the kernel will not call cong_control */
-    news.now = stamp_ns(tp);
-    news.sent_ns = tp->rack.mstamp * 1000;
-    news.limited = robust_limited(tp);
+    answer.now = stamp_ns(tp);
+    answer.sent_ns = tp->rack.mstamp * 1000;
+    answer.limited = robust_limited(tp);
+    robust_returned(r, &answer);
     xcp_robust_sender_hold(&r->sender, twice_the_peers(tp));
-    xcp_robust_take(r, &news);
+    xcp_robust_sender_answered(&r->sender, &answer);
 }
 
 /* What had been sent again has no sample, and repairing a burst of losses may take minutes. RACK
@@ -329,19 +304,20 @@ static __always_inline void robust_heard(struct xcp_robust_connection *r, const 
  * step 2; here no such answer is to make base less); its RTT is this acknowledgement's if it is as
  * long ago. The kernel's smoothed RTT stays that of the queue before the losses. */
 static __always_inline void robust_again(const struct xcp_robust_connection *r,
-                                         const struct tcp_sock *tp, struct xcp_robust_news *news) {
+                                         const struct tcp_sock *tp,
+                                         struct xcp_robust_answer *answer) {
     __u64 rtt_ns = (__u64)tp->rack.rtt_us * 1000;
-    if (!news->segments || rtt_ns < r->sender.base_ns || rtt_ns != news->now - news->sent_ns)
+    if (!answer->covered || rtt_ns < r->sender.base_ns || rtt_ns != answer->now - answer->sent_ns)
         return;
-    news->rtt_ns = rtt_ns;
+    answer->rtt_ns = rtt_ns;
     if (r->sender.srtt_ns)
-        news->srtt_ns = r->sender.srtt_ns - r->sender.srtt_ns / 8 + rtt_ns / 8;
+        answer->srtt_ns = r->sender.srtt_ns - r->sender.srtt_ns / 8 + rtt_ns / 8;
 }
 
 /* What it skips, and what is missing: difference 3. */
 static __always_inline void robust_skipped(struct xcp_robust_connection *r,
                                            const struct tcp_sock *tp,
-                                           struct xcp_robust_news *news) {
+                                           struct xcp_robust_answer *answer) {
     __u32 newest = tp->rack.end_seq, mss = tp->mss_cache, by = newest - r->newest, below;
     if (by <= tp->snd_nxt - r->newest) /* or there is none yet */
         r->newest = newest;
@@ -352,8 +328,8 @@ static __always_inline void robust_skipped(struct xcp_robust_connection *r,
         return;
     by /= mss;
     below /= mss;
-    news->skipped = by > news->segments ? by - news->segments : 0;
-    news->missing = below > tp->sacked_out ? below - tp->sacked_out : 0;
+    answer->skipped = by > answer->covered ? by - answer->covered : 0;
+    answer->missing = below > tp->sacked_out ? below - tp->sacked_out : 0;
 }
 
 /* An acknowledgement came. opening: it is the SYN's. */
@@ -361,33 +337,30 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
                                            const struct xcp_connection *c,
                                            const struct rate_sample *rs, __u32 has_sample,
                                            __u32 opening) {
-    struct xcp_robust_news news = {};
+    struct xcp_robust_answer answer = {};
     __u32 lost = tp->lost;
     if (r->sender.xcp.packet.m == 0)
         return;
-    news.now = stamp_ns(tp);
-    news.sent_ns = tp->rack.mstamp * 1000;
-    news.srtt_ns = srtt_ns(c, tp);
-    news.segments = rs->acked_sacked;
+    answer.now = stamp_ns(tp);
+    answer.sent_ns = tp->rack.mstamp * 1000;
+    answer.srtt_ns = srtt_ns(c, tp);
+    answer.covered = rs->acked_sacked;
     if (has_sample)
-        news.rtt_ns = (__u64)rs->rtt_us * 1000;
+        answer.rtt_ns = (__u64)rs->rtt_us * 1000;
     else
-        robust_again(r, tp, &news);
-    news.limited = robust_limited(tp);
-    robust_skipped(r, tp, &news);
-    if (!robust_repairs(r, tp)) {
-        news.lost = lost - r->lost;
-        r->repaired = tp->snd_una;
+        robust_again(r, tp, &answer);
+    robust_stamp(tp, &answer);
+    if (!opening) {
+        answer.delivered = answer.covered;
+        answer.limited = robust_limited(tp);
+        robust_skipped(r, tp, &answer);
+        if (!robust_repairs(r, tp)) {
+            answer.lost = lost - r->lost;
+            r->repaired = tp->snd_una;
+        }
+        robust_returned(r, &answer);
+        xcp_robust_sender_hold(&r->sender, twice_the_peers(tp));
     }
     r->lost = lost;
-    if (r->segments)
-        xcp_robust_sender_heard(&r->sender, &r->returned);
-    if (news.segments)
-        xcp_robust_sender_sample(&r->sender, news.rtt_ns, robust_waited(r, tp, news.rtt_ns),
-                                 news.srtt_ns, news.sent_ns, news.segments);
-    if (opening)
-        return;
-    xcp_robust_sender_hold(&r->sender, twice_the_peers(tp));
-    xcp_robust_take(r, &news);
-    xcp_robust_acked(r, &news);
+    xcp_robust_sender_answered(&r->sender, &answer);
 }

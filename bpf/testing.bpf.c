@@ -157,27 +157,18 @@ int xcp_neighbour(struct bpf_sock_ops *ops) {
 /* What happens to a robust sender (engine/robust_sender.h), and what it is before and after. */
 enum xcp_step {
     XCP_STEP_BEGINS,
-    XCP_STEP_ACKED,
+    XCP_STEP_ANSWERED,
     XCP_STEP_LENT,
     XCP_STEP_TIMEOUT,
 };
 
 struct xcp_robust_step {
-    __u64 now;
-    __u64 rtt_ns;
-    __u64 srtt_ns;
-    __u64 sent_ns;
-    __u64 window; /* the first */
+    struct xcp_robust_answer answer; /* of others than answers, `now` */
+    __u64 window;                    /* the first */
     enum xcp_step what;
     __u32 packet_bytes;
-    __u32 segments;
-    __u32 skipped;
-    __u32 missing;
-    __u32 lost;
-    __u32 limited;
+    __u32 lent; /* packets */
     __u32 sendable;
-    __u32 stamp_ms; /* the receiver's */
-    struct xcp_return returned;
     /* what it then writes, and how much may be in flight */
     struct xcp_forward header;
     __u32 limit;
@@ -192,26 +183,6 @@ struct {
     __type(value, struct xcp_robust_step);
 } robust_step SEC(".maps");
 
-__noinline int xcp_robust_acknowledged(struct xcp_robust_step *s) {
-    __u64 back_ns;
-    if (!s)
-        return 0;
-    back_ns = xcp_robust_sender_waited(&s->sender, s->now, s->stamp_ms, s->rtt_ns);
-    xcp_robust_sender_heard(&s->sender, &s->returned);
-    xcp_robust_sender_sample(&s->sender, s->rtt_ns, back_ns, s->srtt_ns, s->sent_ns, s->segments);
-    xcp_robust_sender_feedback(&s->sender, s->now, &s->returned, s->limited, s->sent_ns,
-                               s->segments);
-    xcp_robust_sender_skipped(&s->sender, s->skipped, s->missing);
-    xcp_robust_sender_lost(&s->sender, s->lost);
-    return 0;
-}
-
-__noinline int xcp_robust_delivered(struct xcp_robust_step *s) {
-    if (s)
-        xcp_robust_sender_acked(&s->sender, s->now, s->segments, s->limited, s->sent_ns);
-    return 0;
-}
-
 SEC("tcx/egress")
 int xcp_robust_steps(struct __sk_buff *skb) {
     __u32 zero = 0;
@@ -220,15 +191,14 @@ int xcp_robust_steps(struct __sk_buff *skb) {
         return XCP_NEXT;
     if (s->what == XCP_STEP_BEGINS) {
         xcp_robust_sender_init(&s->sender, s->packet_bytes, s->window);
-    } else if (s->what == XCP_STEP_ACKED) {
-        xcp_robust_acknowledged(s);
-        xcp_robust_delivered(s);
+    } else if (s->what == XCP_STEP_ANSWERED) {
+        xcp_robust_sender_answered(&s->sender, &s->answer);
     } else if (s->what == XCP_STEP_LENT) {
-        xcp_robust_sender_lent(&s->sender, s->now, s->segments);
+        xcp_robust_sender_lent(&s->sender, s->answer.now, s->lent);
     } else {
-        xcp_robust_sender_timeout(&s->sender, s->now);
+        xcp_robust_sender_timeout(&s->sender, s->answer.now);
     }
     s->limit = xcp_robust_sender_limit(&s->sender);
-    xcp_robust_sender_header(&s->sender, s->now, s->sendable, s->late, &s->header);
+    xcp_robust_sender_header(&s->sender, s->answer.now, s->sendable, s->late, &s->header);
     return XCP_NEXT;
 }

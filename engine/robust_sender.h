@@ -131,6 +131,27 @@
 #include "opening.h"
 #include "robust_bound.h"
 
+/* An acknowledgement, and what it says. All zero: nothing. */
+struct xcp_robust_answer {
+    xcp_u64 now;
+    xcp_u64 sent_ns; /* when what it answers was sent */
+    xcp_u64 rtt_ns; /* of the newest segment that it covers; 0: unknown, for that was sent again, or
+                      * something is under repair */
+    xcp_u64 srtt_ns; /* with that */
+    struct xcp_return returned;
+    xcp_u32 answers;   /* of the segments it answers, the header is so many's; 0: there is none */
+    xcp_u32 covered;   /* segments that were not acknowledged before; a SYN is one */
+    xcp_u32 delivered; /* segments that it says are in, and none before it said so */
+    xcp_u32 skipped;  /* so many more are between the newest that is in now and the newest before */
+    xcp_u32 missing;  /* all before the newest that are not in yet, without which what was skipped
+                        * had only been overtaken */
+    xcp_u32 lost;     /* found with it, of what was sent first since the last timeout */
+    xcp_u32 stamp_ms; /* the receiver's time on it, if it is stamped */
+    xcp_u8 stamped;
+    xcp_u8 limited; /* the window, or pacing, is all that holds the sender back */
+    xcp_u8 unused[2];
+};
+
 /* The whole packets of a window, at least one. */
 XCP_INLINE xcp_u32 xcp_robust_whole(xcp_u64 window) {
     xcp_u64 packets = window >> 32;
@@ -224,31 +245,26 @@ XCP_INLINE xcp_u32 xcp_robust_is_longer(const struct xcp_robust_sender *s, xcp_u
            by < s->base_ns / 4;
 }
 
-/* What of a round trip its acknowledgement waited for on its way, ns, by the receiver's time on it;
- * rtt_ns: as below. */
-XCP_INLINE xcp_u64 xcp_robust_sender_waited(struct xcp_robust_sender *s, xcp_u64 now,
-                                            xcp_u32 stamp_ms, xcp_u64 rtt_ns) {
-    xcp_u64 most = s->base_ns ? rtt_ns - xcp_robust_less(rtt_ns, s->base_ns) : 0;
-    if (rtt_ns == 0)
+/* What of a round trip its acknowledgement waited for on its way, ns, by the receiver's time on it.
+ */
+XCP_INLINE xcp_u64 xcp_robust_stamped(struct xcp_robust_sender *s,
+                                      const struct xcp_robust_answer *a) {
+    xcp_u64 most = s->base_ns ? a->rtt_ns - xcp_robust_less(a->rtt_ns, s->base_ns) : 0;
+    if (a->rtt_ns == 0)
         return 0;
-    return xcp_robust_less(xcp_way_back_waited(&s->way_back, now, stamp_ms, most), most);
+    return xcp_robust_less(xcp_way_back_waited(&s->way_back, a->now, a->stamp_ms, most), most);
 }
 
-/* What an answer says of TCP's queue: difference 20. Before its RTT is taken. */
-XCP_INLINE void xcp_robust_sender_heard(struct xcp_robust_sender *s, const struct xcp_return *h) {
+/* What an answer says of TCP's queue: difference 20. */
+XCP_INLINE void xcp_robust_hear(struct xcp_robust_sender *s, const struct xcp_return *h) {
     s->wait = h->flags & XCP_MARK && !s->doubted ? h->wait & XCP_WAIT_MAX : 0;
     s->said |= s->wait > 0;
 }
 
-/* An acknowledgement of so many segments of new data came, or (of none) a SYN's: rtt_ns is the
- * newest segment's, 0 where that was sent again or anything is under repair; back_ns: what of that
- * the acknowledgement waited for on its way, 0 where nobody knows; sent_ns: when what it answers
- * was sent. */
-XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns,
-                                         xcp_u64 back_ns, xcp_u64 srtt_ns, xcp_u64 sent_ns,
-                                         xcp_u32 segments) {
-    xcp_u64 whole_ns = rtt_ns;
-    s->srtt_ns = srtt_ns;
+/* A round trip, or that there is none that counts, by an acknowledgement of what is new. */
+XCP_INLINE void xcp_robust_sample(struct xcp_robust_sender *s, const struct xcp_robust_answer *a) {
+    xcp_u64 rtt_ns = a->rtt_ns, back_ns = a->stamped ? xcp_robust_stamped(s, a) : 0;
+    s->srtt_ns = a->srtt_ns;
     if (s->base_ns && rtt_ns) {
         if (s->doubted)
             back_ns = 0;
@@ -258,12 +274,12 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         if (s->wait && rtt_ns > s->base_ns)
             rtt_ns -= xcp_robust_less(rtt_ns - s->base_ns, xcp_extended_wait_decode(s->wait));
     }
-    if (segments == 1 && s->base_ns && rtt_ns > s->base_ns)
+    if (a->covered == 1 && s->base_ns && rtt_ns > s->base_ns)
         rtt_ns =
             xcp_robust_more(rtt_ns - xcp_robust_less(rtt_ns, xcp_robust_waited(s)), s->base_ns);
-    if (rtt_ns == 0 || sent_ns < s->timeout_ns || (s->outage && sent_ns < s->round_ns))
+    if (rtt_ns == 0 || a->sent_ns < s->timeout_ns || (s->outage && a->sent_ns < s->round_ns))
         return;
-    if (s->base_ns == 0 || rtt_ns < s->base_ns || xcp_robust_is_longer(s, rtt_ns, segments)) {
+    if (s->base_ns == 0 || rtt_ns < s->base_ns || xcp_robust_is_longer(s, rtt_ns, a->covered)) {
         if (rtt_ns > s->base_ns) /* the round begins with data: the handshake's is below base now */
             xcp_robust_forget_samples(s);
         if (s->base_ns) { /* the rate stays */
@@ -276,10 +292,11 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         }
         s->base_ns = rtt_ns;
     }
-    if (segments > 1 && !xcp_robust_is_steered(s))
-        xcp_jumps_sample(&s->jumps, sent_ns, whole_ns, xcp_robust_matters(s), xcp_robust_gap(s));
+    if (a->covered > 1 && !xcp_robust_is_steered(s))
+        xcp_jumps_sample(&s->jumps, a->sent_ns, a->rtt_ns, xcp_robust_matters(s),
+                         xcp_robust_gap(s));
     else
-        xcp_jumps_shorter(&s->jumps, whole_ns);
+        xcp_jumps_shorter(&s->jumps, a->rtt_ns);
     s->least_ns = xcp_robust_less(s->least_ns, rtt_ns);
     s->most_ns = xcp_robust_more(s->most_ns, rtt_ns);
     s->sum_ns += rtt_ns;
@@ -320,14 +337,14 @@ XCP_INLINE void xcp_robust_sender_hold(struct xcp_robust_sender *s, xcp_u64 most
     s->cap = xcp_robust_less(s->cap, most);
 }
 
-/* A return header came back, for a packet sent at sent_ns. */
-XCP_INLINE void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,
-                                           const struct xcp_return *h, xcp_u32 limited,
-                                           xcp_u64 sent_ns, xcp_u32 segments) {
+/* A return header came back. */
+XCP_INLINE void xcp_robust_feedback(struct xcp_robust_sender *s,
+                                    const struct xcp_robust_answer *a) {
+    const struct xcp_return *h = &a->returned;
     xcp_u64 before, after, w;
     if (!(h->flags & XCP_MARK) || !(h->flags & XCP_PRESENT)) {
         s->unmarked += s->unmarked < 255;
-        xcp_robust_settle_window(s, now);
+        xcp_robust_settle_window(s, a->now);
         return;
     }
     if (!s->routed) { /* a router has appeared; the bound stays until it is not the tighter one */
@@ -341,11 +358,11 @@ XCP_INLINE void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 
     if (!(h->flags & XCP_SHARED)) /* else it does not say so */
         s->relied = (h->flags & XCP_KEEPS) != 0;
     before = s->xcp.cwnd;
-    xcp_sender_feedback(&s->xcp, now, h, s->base_ns, limited, segments);
+    xcp_sender_feedback(&s->xcp, a->now, h, s->base_ns, a->limited, a->answers);
     after = s->xcp.cwnd;
     if (after > before)
-        after = before + xcp_robust_in_time(s, after - before, now - sent_ns);
-    if (sent_ns >= s->timeout_ns) {
+        after = before + xcp_robust_in_time(s, after - before, a->now - a->sent_ns);
+    if (a->sent_ns >= s->timeout_ns) {
         w = s->explicit_window;
         if (after > before) {
             w = xcp_robust_less(w + (after - before), xcp_robust_more(w, s->cap));
@@ -357,15 +374,16 @@ XCP_INLINE void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 
         s->explicit_window =
             xcp_robust_more(xcp_robust_less(w, XCP_ROBUST_WINDOW_MOST), xcp_robust_lowest(s));
     }
-    xcp_robust_settle_window(s, now);
+    xcp_robust_settle_window(s, a->now);
 }
 
 /* The SYN's answer came back, and its round trip is known: difference 15. */
-XCP_COLD void xcp_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
-                                       const struct xcp_return *h, xcp_u64 sent_ns) {
+XCP_COLD void xcp_robust_sender_opened(struct xcp_robust_sender *s,
+                                       const struct xcp_robust_answer *a) {
+    const struct xcp_return *h = &a->returned;
     struct xcp_num first;
     if (!xcp_is_opened(h) || s->base_ns == 0) {
-        xcp_robust_sender_feedback(s, now, h, 0, sent_ns, 1);
+        xcp_robust_feedback(s, a);
         return;
     }
     s->marked = 1;
@@ -376,22 +394,19 @@ XCP_COLD void xcp_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
     s->explicit_window = xcp_robust_less(
         s->explicit_window,
         xcp_robust_more(xcp_scale(first.m, first.e + 32, ~0ULL >> 2), XCP_ROBUST_ONE));
-    xcp_robust_settle_window(s, now);
+    xcp_robust_settle_window(s, a->now);
 }
 
-/* An acknowledgement skips so many segments: between the newest that is in now and the newest
- * before there are so many more than it says have come. missing: all before the newest that are not
- * in yet, without which what was skipped had only been overtaken. Before those that are lost. */
-XCP_INLINE void xcp_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 segments,
-                                          xcp_u32 missing) {
+/* What an acknowledgement skips, of so many that are missing: difference 18. */
+XCP_INLINE void xcp_robust_skipped(struct xcp_robust_sender *s, xcp_u32 segments, xcp_u32 missing) {
     xcp_u64 gap = segments > XCP_ROBUST_AT_ONCE ? segments - XCP_ROBUST_AT_ONCE : 0;
     gap = xcp_robust_less(s->gap + gap, missing);
     s->gap = (xcp_u16)xcp_robust_less(gap, 0xffff);
 }
 
-/* So many segments were lost that had been sent first since the last timeout: what was under way at
- * a timeout may have been lost with the path. */
-XCP_INLINE void xcp_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
+/* So many segments were lost: what was under way at a timeout, which may have been lost with the
+ * path, is not among them. */
+XCP_INLINE void xcp_robust_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
     xcp_u32 of_gap = segments < s->gap ? segments : s->gap;
     s->gap -= (xcp_u16)of_gap;
     segments -= of_gap;
@@ -410,36 +425,71 @@ XCP_INLINE xcp_u64 xcp_robust_in_a_trip(const struct xcp_robust_sender *s, xcp_u
     return xcp_robust_times(acked, srtt, srtt + xcp_robust_back(s));
 }
 
-/* What an acknowledgement, sent_ns as above, said is in: so many segments. limited: the window, or
- * pacing, holds the sender back. After sample and feedback. */
-XCP_INLINE void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 segments,
-                                        xcp_u32 limited, xcp_u64 sent_ns) {
+/* Segments are in that were not before. */
+XCP_INLINE void xcp_robust_acked(struct xcp_robust_sender *s, const struct xcp_robust_answer *a) {
     if (s->acked == 0)
-        s->first_ns = now;
-    s->acked += segments;
-    s->limited |= limited != 0;
+        s->first_ns = a->now;
+    s->acked += a->delivered;
+    s->limited |= a->limited != 0;
     /* the first fresh answer after a timeout */
-    if (s->saved && (sent_ns >= s->timeout_ns || s->outage == XCP_ROBUST_OUTAGE_LASTS)) {
+    if (s->saved && (a->sent_ns >= s->timeout_ns || s->outage == XCP_ROBUST_OUTAGE_LASTS)) {
         if (s->bound != XCP_ROBUST_UNBOUNDED) { /* it is B that governs, and B has been cut */
             s->explicit_window = xcp_robust_more(s->explicit_window, s->bound);
         } else if (s->routed) {
             /* no more: whoever comes first is offered what the others are about to take again */
             if (s->outage != XCP_ROBUST_CONGESTION || s->explicit_window < s->saved)
                 s->explicit_window = s->saved;
-            s->restored_ns = now;
+            s->restored_ns = a->now;
         }
         s->saved = 0;
     }
     s->outage = 0;
     if (s->mode == XCP_ROBUST_COMPETE) {
-        xcp_cubic_acked(
-            &s->cubic, now, xcp_robust_srtt(s), xcp_robust_in_a_trip(s, (xcp_u64)segments << 32),
-            limited && xcp_robust_has_come(s) && !(s->lost && xcp_robust_heeds_losses(s)));
+        xcp_cubic_acked(&s->cubic, a->now, xcp_robust_srtt(s),
+                        xcp_robust_in_a_trip(s, (xcp_u64)a->delivered << 32),
+                        a->limited && xcp_robust_has_come(s) &&
+                            !(s->lost && xcp_robust_heeds_losses(s)));
         s->bound = s->cubic.cwnd;
     }
-    if (s->samples && (sent_ns >= s->round_ns || xcp_robust_cuts_at_once(s)))
-        xcp_robust_round_ends(s, now);
-    xcp_robust_settle_window(s, now);
+    if (s->samples && (a->sent_ns >= s->round_ns || xcp_robust_cuts_at_once(s)))
+        xcp_robust_round_ends(s, a->now);
+    xcp_robust_settle_window(s, a->now);
+}
+
+/* What it says of the path. */
+XCP_STEP xcp_robust_take_time(struct xcp_robust_sender *s, const struct xcp_robust_answer *a) {
+    XCP_PART_NEEDS(s && a);
+    if (a->answers)
+        xcp_robust_hear(s, &a->returned);
+    if (a->covered)
+        xcp_robust_sample(s, a);
+    return 0;
+}
+
+/* What routers say. */
+XCP_STEP xcp_robust_take_feedback(struct xcp_robust_sender *s, const struct xcp_robust_answer *a) {
+    XCP_PART_NEEDS(s && a);
+    if (a->answers)
+        xcp_robust_feedback(s, a);
+    return 0;
+}
+
+/* What has become of what was sent. */
+XCP_STEP xcp_robust_take_news(struct xcp_robust_sender *s, const struct xcp_robust_answer *a) {
+    XCP_PART_NEEDS(s && a);
+    xcp_robust_skipped(s, a->skipped, a->missing);
+    xcp_robust_lost(s, a->lost);
+    if (a->delivered)
+        xcp_robust_acked(s, a);
+    return 0;
+}
+
+/* An acknowledgement came. */
+XCP_INLINE void xcp_robust_sender_answered(struct xcp_robust_sender *s,
+                                           const struct xcp_robust_answer *a) {
+    xcp_robust_take_time(s, a);     /* of a router's queue that it tells of, RTTs say nothing */
+    xcp_robust_take_feedback(s, a); /* in terms of the base there is now */
+    xcp_robust_take_news(s, a);     /* which may end the round */
 }
 
 /* What is free is known where the router is on this host, and this connection gets so many packets

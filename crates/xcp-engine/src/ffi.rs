@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "mirrors of C structs, private to the crate and its tests")]
 
 use crate::header::{ForwardHeader, ReturnHeader};
+use crate::robust_sender::Answer;
 
 /// 64-bit words of a router's state.
 pub const ROUTER_WORDS: usize = 58;
@@ -512,55 +513,13 @@ unsafe extern "C" {
         late: u32,
         h: *mut ForwardHeader,
     );
-    pub fn xcp_shim_robust_sender_answered(
-        s: *mut [u64; ROBUST_SENDER_WORDS],
-        now: u64,
-        stamp_ms: u32,
-        h: *const ReturnHeader,
-        rtt_ns: u64,
-        srtt_ns: u64,
-        sent_ns: u64,
-        segments: u32,
-    );
-    pub fn xcp_shim_robust_sender_sample(
-        s: *mut [u64; ROBUST_SENDER_WORDS],
-        rtt_ns: u64,
-        srtt_ns: u64,
-        sent_ns: u64,
-        segments: u32,
-    );
-    pub fn xcp_shim_robust_sender_feedback(
-        s: *mut [u64; ROBUST_SENDER_WORDS],
-        now: u64,
-        h: *const ReturnHeader,
-        limited: u32,
-        sent_ns: u64,
-        segments: u32,
-    );
+    pub fn xcp_shim_robust_sender_answered(s: *mut [u64; ROBUST_SENDER_WORDS], a: *const Answer);
     pub fn xcp_shim_robust_sender_open(
         s: *const [u64; ROBUST_SENDER_WORDS],
         limit: u32,
         h: *mut ForwardHeader,
     );
-    pub fn xcp_shim_robust_sender_opened(
-        s: *mut [u64; ROBUST_SENDER_WORDS],
-        now: u64,
-        h: *const ReturnHeader,
-        sent_ns: u64,
-    );
-    pub fn xcp_shim_robust_sender_acked(
-        s: *mut [u64; ROBUST_SENDER_WORDS],
-        now: u64,
-        segments: u32,
-        limited: u32,
-        sent_ns: u64,
-    );
-    pub fn xcp_shim_robust_sender_skipped(
-        s: *mut [u64; ROBUST_SENDER_WORDS],
-        segments: u32,
-        missing: u32,
-    );
-    pub fn xcp_shim_robust_sender_lost(s: *mut [u64; ROBUST_SENDER_WORDS], segments: u32);
+    pub fn xcp_shim_robust_sender_opened(s: *mut [u64; ROBUST_SENDER_WORDS], a: *const Answer);
     pub fn xcp_shim_robust_sender_lent(s: *mut [u64; ROBUST_SENDER_WORDS], now: u64, packets: u32);
     pub fn xcp_shim_robust_sender_hold(s: *mut [u64; ROBUST_SENDER_WORDS], packets: u32);
     pub fn xcp_shim_robust_sender_timeout(s: *mut [u64; ROBUST_SENDER_WORDS], now: u64);

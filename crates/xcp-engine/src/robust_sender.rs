@@ -5,24 +5,45 @@ use crate::ffi::{self, ROBUST_SENDER_WORDS};
 use crate::header::{ForwardHeader, ReturnHeader};
 use crate::sender::Sendable;
 
-/// An acknowledgement, as [`RobustSender::sample`] would have it, with what else it says.
-#[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
+/// An acknowledgement, and what it says: `struct xcp_robust_answer`. The default says nothing.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Answer {
     /// When it came.
     pub now_ns: u64,
-    /// The receiver's time on it, in ms modulo 2^32 (RFC 7323's TSval, as Linux has it).
-    pub stamp_ms: u32,
-    /// Its header.
-    pub returned: &'a ReturnHeader,
-    /// The RTT that it shows.
-    pub rtt_ns: Option<u64>,
-    /// The smoothed one.
-    pub srtt_ns: u64,
     /// When what it answers was sent.
     pub sent_ns: u64,
-    /// New segments; none but a SYN: 0.
-    pub segments: u32,
+    /// The RTT of the newest segment that it covers; 0: unknown, for that was sent again, or
+    /// something is under repair.
+    pub rtt_ns: u64,
+    /// The smoothed RTT, with that.
+    pub srtt_ns: u64,
+    /// Its header.
+    pub returned: ReturnHeader,
+    /// Of the segments that it answers, the header is so many's; 0: it has none.
+    pub answers: u32,
+    /// Segments that were not acknowledged before; a SYN is one.
+    pub covered: u32,
+    /// Segments that it says are in, and none before it said so.
+    pub delivered: u32,
+    /// So many more are between the newest that is in now and the newest before.
+    pub skipped: u32,
+    /// All before the newest that are not in yet.
+    pub missing: u32,
+    /// Segments found lost with it, of those that were sent first since the last timeout.
+    pub lost: u32,
+    /// The receiver's time on it, in ms modulo 2^32 (RFC 7323's TSval, as Linux has it), if it is
+    /// stamped.
+    pub stamp_ms: u32,
+    /// Whether it is.
+    pub stamped: bool,
+    /// The window, or pacing, and nothing else holds the sender back.
+    pub limited: bool,
+    /// Nothing; so that all bytes are somebody's.
+    pub unused: [u8; 2],
 }
+
+const _: () = assert!(size_of::<Answer>() == 72 && std::mem::offset_of!(Answer, limited) == 69);
 
 /// What bounds a robust sender besides the routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,100 +171,17 @@ impl RobustSender {
         unsafe { ffi::xcp_shim_robust_sender_open(&*self.0, limit, header) }
     }
 
-    /// The answer to a SYN sent at `sent_ns` came back; after [`RobustSender::sample`].
-    pub fn opened(&mut self, now_ns: u64, header: &ReturnHeader, sent_ns: u64) {
-        // SAFETY: as in `write_header`.
-        unsafe { ffi::xcp_shim_robust_sender_opened(&mut *self.0, now_ns, header, sent_ns) }
-    }
-
-    /// An acknowledgement of so many new segments, or of none but a SYN, shows an RTT: that of the
-    /// newest one it covers, `None` where that was sent again or anything is under repair.
-    /// `sent_ns`: when what it answers was sent. To be called before [`RobustSender::feedback`].
-    #[inline]
-    pub fn sample(&mut self, rtt_ns: Option<u64>, srtt_ns: u64, sent_ns: u64, segments: u32) {
-        // SAFETY: as in `limit`.
-        unsafe {
-            ffi::xcp_shim_robust_sender_sample(
-                &mut *self.0,
-                rtt_ns.map_or(0, |rtt| rtt.max(1)),
-                srtt_ns,
-                sent_ns,
-                segments,
-            )
-        }
-    }
-
-    /// The same, of an acknowledgement with a header and the receiver's time on it.
+    /// An acknowledgement came. The SYN's comes first, as one that only covers something.
     #[inline]
     pub fn answered(&mut self, answer: &Answer) {
-        // SAFETY: as in `write_header`.
-        unsafe {
-            ffi::xcp_shim_robust_sender_answered(
-                &mut *self.0,
-                answer.now_ns,
-                answer.stamp_ms,
-                answer.returned,
-                answer.rtt_ns.map_or(0, |rtt| rtt.max(1)),
-                answer.srtt_ns,
-                answer.sent_ns,
-                answer.segments,
-            )
-        }
+        // SAFETY: as in `limit`; `answer` is valid for the call, and laid out as in C.
+        unsafe { ffi::xcp_shim_robust_sender_answered(&mut *self.0, answer) }
     }
 
-    /// An acknowledgement brought feedback, for a packet sent at `sent_ns`. `limited`: the window,
-    /// or pacing, and nothing else holds the sender back. `segments`: how many of those that the
-    /// header was sent in this one stands for.
-    #[inline]
-    pub fn feedback(
-        &mut self,
-        now_ns: u64,
-        header: &ReturnHeader,
-        limited: bool,
-        sent_ns: u64,
-        segments: u32,
-    ) {
-        // SAFETY: as in `write_header`.
-        unsafe {
-            ffi::xcp_shim_robust_sender_feedback(
-                &mut *self.0,
-                now_ns,
-                header,
-                limited.into(),
-                sent_ns,
-                segments,
-            )
-        }
-    }
-
-    /// So many segments were acknowledged for the first time, by an answer to what was sent at
-    /// `sent_ns`; after [`RobustSender::feedback`].
-    #[inline]
-    pub fn acked(&mut self, now_ns: u64, segments: u32, limited: bool, sent_ns: u64) {
-        // SAFETY: as in `limit`.
-        unsafe {
-            ffi::xcp_shim_robust_sender_acked(
-                &mut *self.0,
-                now_ns,
-                segments,
-                limited.into(),
-                sent_ns,
-            )
-        }
-    }
-
-    /// An acknowledgement skips so many segments: between the newest that is in now and the newest
-    /// before there are so many more than it says have come. `missing`: all before the newest that
-    /// are not in yet. To be called before [`RobustSender::lost`].
-    pub fn skipped(&mut self, segments: u32, missing: u32) {
-        // SAFETY: as in `limit`.
-        unsafe { ffi::xcp_shim_robust_sender_skipped(&mut *self.0, segments, missing) }
-    }
-
-    /// So many segments were lost that had been sent first since the last timeout.
-    pub fn lost(&mut self, segments: u32) {
-        // SAFETY: as in `limit`.
-        unsafe { ffi::xcp_shim_robust_sender_lost(&mut *self.0, segments) }
+    /// What the SYN was answered, after [`RobustSender::answered`].
+    pub fn opened(&mut self, answer: &Answer) {
+        // SAFETY: as in `answered`.
+        unsafe { ffi::xcp_shim_robust_sender_opened(&mut *self.0, answer) }
     }
 
     /// A router on this host has this many packets of the link to give away at once, without a

@@ -16,6 +16,9 @@ _Static_assert(sizeof(struct xcp_robust_sender) == 51 * 8, "ffi.rs: ROBUST_SENDE
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, base_ns) == 22 * 8,
                "ffi.rs: SENDER_BASE");
+_Static_assert(sizeof(struct xcp_robust_answer) == 72 &&
+                   __builtin_offsetof(struct xcp_robust_answer, limited) == 69,
+               "robust_sender.rs: Answer");
 _Static_assert(XCP_PRESENT == 0x01 && XCP_CLASSIC == 0x02 && XCP_MARK == 0x04 && XCP_IDS == 0x08 &&
                    XCP_SHARED == 0x10 && XCP_KEEPS == 0x20 && XCP_OPENS == 0x40,
                "header.rs: flags");
@@ -498,23 +501,9 @@ void xcp_shim_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp
     xcp_robust_sender_header(s, now, limit, late, h);
 }
 
-void xcp_shim_robust_sender_answered(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 stamp_ms,
-                                     const struct xcp_return *h, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
-                                     xcp_u64 sent_ns, xcp_u32 segments) {
-    xcp_u64 back_ns = xcp_robust_sender_waited(s, now, stamp_ms, rtt_ns);
-    xcp_robust_sender_heard(s, h);
-    xcp_robust_sender_sample(s, rtt_ns, back_ns, srtt_ns, sent_ns, segments);
-}
-
-void xcp_shim_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
-                                   xcp_u64 sent_ns, xcp_u32 segments) {
-    xcp_robust_sender_sample(s, rtt_ns, 0, srtt_ns, sent_ns, segments);
-}
-
-void xcp_shim_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,
-                                     const struct xcp_return *h, xcp_u32 limited, xcp_u64 sent_ns,
-                                     xcp_u32 segments) {
-    xcp_robust_sender_feedback(s, now, h, limited, sent_ns, segments);
+void xcp_shim_robust_sender_answered(struct xcp_robust_sender *s,
+                                     const struct xcp_robust_answer *answer) {
+    xcp_robust_sender_answered(s, answer);
 }
 
 void xcp_shim_robust_sender_open(const struct xcp_robust_sender *s, xcp_u32 limit,
@@ -522,23 +511,9 @@ void xcp_shim_robust_sender_open(const struct xcp_robust_sender *s, xcp_u32 limi
     xcp_robust_sender_open(s, limit, h);
 }
 
-void xcp_shim_robust_sender_opened(struct xcp_robust_sender *s, xcp_u64 now,
-                                   const struct xcp_return *h, xcp_u64 sent_ns) {
-    xcp_robust_sender_opened(s, now, h, sent_ns);
-}
-
-void xcp_shim_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 segments,
-                                  xcp_u32 limited, xcp_u64 sent_ns) {
-    xcp_robust_sender_acked(s, now, segments, limited, sent_ns);
-}
-
-void xcp_shim_robust_sender_skipped(struct xcp_robust_sender *s, xcp_u32 segments,
-                                    xcp_u32 missing) {
-    xcp_robust_sender_skipped(s, segments, missing);
-}
-
-void xcp_shim_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
-    xcp_robust_sender_lost(s, segments);
+void xcp_shim_robust_sender_opened(struct xcp_robust_sender *s,
+                                   const struct xcp_robust_answer *answer) {
+    xcp_robust_sender_opened(s, answer);
 }
 
 void xcp_shim_robust_sender_lent(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 packets) {

@@ -2,8 +2,8 @@
 //! makes of it.
 
 use xcp_engine::{
-    ForwardHeader, Preset, ReturnHeader, RobustRouter, RobustSender, RouterConfig, Sendable,
-    WireFormat, flags,
+    Answer, ForwardHeader, Preset, ReturnHeader, RobustRouter, RobustSender, RouterConfig,
+    Sendable, WireFormat, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -56,8 +56,10 @@ fn begins(h: &ForwardHeader, rtt: u64, packets: u32) -> f64 {
         wait: h.wait,
         next_bottleneck_id: 0,
     };
-    sender.sample(Some(rtt), rtt, S, 0);
-    sender.opened(S + rtt, &returned, S);
+    let (now_ns, sent_ns) = (S + rtt, S);
+    let answer = Answer { now_ns, sent_ns, rtt_ns: rtt, srtt_ns: rtt, ..Answer::default() };
+    sender.answered(&Answer { covered: 1, ..answer });
+    sender.opened(&Answer { returned, answers: 1, ..answer });
     sender.window()
 }
 

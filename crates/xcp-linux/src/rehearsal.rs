@@ -9,7 +9,7 @@ use libbpf_rs::{MapCore as _, MapFlags, MapHandle, ProgramType};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use xcp_engine::{
-    ForwardHeader, POLICED_SET_WORDS, POLICER_WORDS, Policer, ROBUST_SENDER_WORDS, ReturnHeader,
+    Answer, ForwardHeader, POLICED_SET_WORDS, POLICER_WORDS, Policer, ROBUST_SENDER_WORDS,
     RobustRouter, RobustSender,
 };
 
@@ -21,7 +21,9 @@ use crate::police::Police;
 use crate::port::{self, Loaded};
 use crate::programs::testing::TestingSkelBuilder;
 use crate::router::RouterCounts;
-use crate::shared::{xcp_control, xcp_port, xcp_robust_port, xcp_robust_step, xcp_step};
+use crate::shared::{
+    xcp_control, xcp_port, xcp_robust_answer, xcp_robust_port, xcp_robust_step, xcp_step,
+};
 
 /// What of `struct __sk_buff` a test run takes in (include/uapi/linux/bpf.h), by offset.
 const MARK_AT: usize = 8;
@@ -222,32 +224,12 @@ impl Rehearsal {
 /// What happens to a robust sender.
 #[derive(Debug, Clone, Copy)]
 pub struct SenderStep {
-    /// Time of the event, ns.
-    pub now_ns: u64,
-    /// The event itself.
+    /// The event.
     pub what: SenderEvent,
-    /// The sample that an acknowledgement brings, ns; 0: none.
-    pub rtt_ns: u64,
-    /// Smoothed round-trip time, ns.
-    pub srtt_ns: u64,
-    /// When what it answers was sent, ns.
-    pub sent_ns: u64,
-    /// Segments that it is the first to acknowledge, or packets that are lent.
-    pub segments: u32,
-    /// Segments that the acknowledgement skips.
-    pub skipped: u32,
-    /// Segments before the newest that are missing.
-    pub missing: u32,
-    /// Segments that are lost.
-    pub lost: u32,
-    /// Whether the window or pacing holds the sender back.
-    pub limited: bool,
+    /// What comes with it; of others than answers, when.
+    pub answer: Answer,
     /// Packets that buffers and application let be in flight.
     pub sendable: u32,
-    /// The receiver's time on the acknowledgement, ms.
-    pub stamp_ms: u32,
-    /// Feedback that the acknowledgement returns.
-    pub returned: ReturnHeader,
     /// Whether the pacer does not move packets that wait.
     pub late: bool,
 }
@@ -258,9 +240,9 @@ pub enum SenderEvent {
     /// It begins, with packets of so many bytes and this window, packets.
     Begins(u32, u32),
     /// An acknowledgement comes.
-    Acked,
-    /// A router on its host lends it packets.
-    Lent,
+    Answered,
+    /// A router on its host lends it so many packets.
+    Lent(u32),
     /// The retransmission timer expires.
     Timeout,
 }
@@ -301,33 +283,41 @@ impl SenderRehearsal {
     /// # Errors
     /// The kernel does not run it.
     pub fn step(&mut self, step: &SenderStep) -> Result<(RobustSender, ForwardHeader, u32)> {
-        let (what, packet_bytes, window) = match step.what {
-            SenderEvent::Begins(bytes, window) => {
-                (xcp_step::XCP_STEP_BEGINS, bytes, u64::from(window) << 32)
-            }
-            SenderEvent::Acked => (xcp_step::XCP_STEP_ACKED, 0, 0),
-            SenderEvent::Lent => (xcp_step::XCP_STEP_LENT, 0, 0),
-            SenderEvent::Timeout => (xcp_step::XCP_STEP_TIMEOUT, 0, 0),
-        };
-        let raw = xcp_robust_step {
-            now: step.now_ns,
-            rtt_ns: step.rtt_ns,
-            srtt_ns: step.srtt_ns,
-            sent_ns: step.sent_ns,
-            window,
-            what,
-            packet_bytes,
-            segments: step.segments,
-            skipped: step.skipped,
-            missing: step.missing,
-            lost: step.lost,
-            limited: step.limited.into(),
+        let answer = &step.answer;
+        let mut raw = xcp_robust_step {
+            answer: xcp_robust_answer {
+                now: answer.now_ns,
+                sent_ns: answer.sent_ns,
+                rtt_ns: answer.rtt_ns,
+                srtt_ns: answer.srtt_ns,
+                returned: cast(&answer.returned),
+                answers: answer.answers,
+                covered: answer.covered,
+                delivered: answer.delivered,
+                skipped: answer.skipped,
+                missing: answer.missing,
+                lost: answer.lost,
+                stamp_ms: answer.stamp_ms,
+                stamped: answer.stamped.into(),
+                limited: answer.limited.into(),
+                unused: answer.unused,
+            },
             sendable: step.sendable,
-            stamp_ms: step.stamp_ms,
-            returned: cast(&step.returned),
             late: step.late.into(),
             sender: cast(&self.sender),
             ..xcp_robust_step::default()
+        };
+        raw.what = match step.what {
+            SenderEvent::Begins(bytes, window) => {
+                (raw.packet_bytes, raw.window) = (bytes, u64::from(window) << 32);
+                xcp_step::XCP_STEP_BEGINS
+            }
+            SenderEvent::Answered => xcp_step::XCP_STEP_ANSWERED,
+            SenderEvent::Lent(packets) => {
+                raw.lent = packets;
+                xcp_step::XCP_STEP_LENT
+            }
+            SenderEvent::Timeout => xcp_step::XCP_STEP_TIMEOUT,
         };
         write_only_entry(&self.step, MapFlags::ANY, &raw, "a sender's step")?;
         run(self.program.as_fd(), &[0; 64], None, None, 1)?;

@@ -13,7 +13,7 @@ pub(crate) use crate::programs::robust::types::xcp_robust_port;
 pub(crate) use crate::programs::router::types::{
     xcp_control, xcp_police, xcp_port, xcp_port_counts, xcp_port_others, xcp_urgency, xcp_urgent,
 };
-pub(crate) use crate::programs::testing::types::{xcp_robust_step, xcp_step};
+pub(crate) use crate::programs::testing::types::{xcp_robust_answer, xcp_robust_step, xcp_step};
 
 use crate::object::Plain;
 use crate::programs;

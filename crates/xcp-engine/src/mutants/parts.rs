@@ -12,9 +12,9 @@ const UNSEEN: &str = "q->infl < q->tau && s->last_infl_ns < q->tau";
 const EVIDENT: &str = "s->limited && evident";
 const ONCE: &str = "rose && j->rose == XCP_JUMPS_WATCHED";
 const BEYOND: &str = "taken - xcp_robust_less(taken, s->floor)";
-const WAITED: &str = "segments == 1 && s->base_ns && rtt_ns > s->base_ns";
+const WAITED: &str = "a->covered == 1 && s->base_ns && rtt_ns > s->base_ns";
 const RESTORED: &str = "s->saved && \
-    (sent_ns >= s->timeout_ns || s->outage == XCP_ROBUST_OUTAGE_LASTS)";
+    (a->sent_ns >= s->timeout_ns || s->outage == XCP_ROBUST_OUTAGE_LASTS)";
 
 /// First what is left out at the router, then at the sender.
 pub const PARTS: &[Mutant] = &[
@@ -202,11 +202,10 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-freshness",
         "answers to what was sent before a timeout count",
-        &[sender(
-            "xcp_sender_feedback(&s->xcp, now, h, s->base_ns, limited, segments);",
-            "xcp_sender_feedback(&s->xcp, now, h, s->base_ns, limited, segments); \
-             if (sent_ns < s->timeout_ns) sent_ns = s->timeout_ns;",
-        )],
+        &[
+            sender("(a->sent_ns >= s->timeout_ns)", "1"),
+            sender("a->now - a->sent_ns", "a->now - xcp_robust_more(a->sent_ns, s->timeout_ns)"),
+        ],
     ),
     one(
         "without-cap",
@@ -309,7 +308,7 @@ pub const PARTS: &[Mutant] = &[
         "in an outage, too, only what was sent since the last timeout is fresh",
         &[
             sender("!xcp_robust_sender_patience(s)", "1"),
-            sender(RESTORED, "s->saved && sent_ns >= s->timeout_ns"),
+            sender(RESTORED, "s->saved && a->sent_ns >= s->timeout_ns"),
         ],
     ),
     one("without-small-windows", "no window below one packet", &[bound(FLOOR, "XCP_ROBUST_ONE")]),
@@ -344,7 +343,7 @@ pub const PARTS: &[Mutant] = &[
     one(
         "without-slow-links",
         "the handshake's round trip counts, however small its packets are",
-        &[sender("xcp_robust_is_longer(s, rtt_ns, segments)", "0")],
+        &[sender("xcp_robust_is_longer(s, rtt_ns, a->covered)", "0")],
     ),
     one(
         "without-vanished",

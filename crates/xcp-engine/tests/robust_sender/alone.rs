@@ -1,8 +1,8 @@
 //! A path without a router, where it goes on as CUBIC.
 
-use xcp_engine::{Bound, ReturnHeader, RobustSender, flags};
+use xcp_engine::Bound;
 
-use crate::{MS, S, SIZE, answer};
+use super::*;
 
 /// Without a mark there is no router, and it goes on as CUBIC; the first mark is heard.
 #[test]
@@ -14,15 +14,13 @@ fn without_marks_it_competes() {
         let sent = now;
         now += 100 * MS;
         for _ in 0..10 {
-            sender.sample(Some(100 * MS), 100 * MS, sent, 2);
-            sender.feedback(now, &unmarked, true, sent, 1);
-            sender.acked(now, 1, true, sent);
+            sender.answered(&ack(now, 100 * MS, sent, unmarked));
         }
     }
     let alone = sender.state();
     assert!(!alone.routed && alone.bound == Bound::Compete, "{alone:?}");
     assert!(alone.window > 20.0 && alone.explicit_window.is_infinite(), "{alone:?}");
-    sender.feedback(now, &answer(0.0), true, now - 1, 1);
+    sender.answered(&feedback(now, now - 1, answer(0.0)));
     let heard = sender.state();
     assert!(heard.routed && heard.explicit_window.is_finite(), "{heard:?}");
 }
@@ -37,11 +35,9 @@ fn a_first_slow_start_leads_to_delay() {
         for n in 0..6 {
             let (sent, rtt) = (now, if n < 4 { 100 } else { 190 } * MS);
             now += rtt;
-            sender.lost(if n == 4 { lost } else { 0 });
+            sender.answered(&loss(if n == 4 { lost } else { 0 }));
             for _ in 0..10 {
-                sender.sample(Some(rtt), rtt, sent, 2);
-                sender.feedback(now, &unmarked, true, sent, 1);
-                sender.acked(now, 1, true, sent);
+                sender.answered(&ack(now, rtt, sent, unmarked));
             }
             assert!(n >= 4 || sender.state().bound != Bound::Delay);
         }

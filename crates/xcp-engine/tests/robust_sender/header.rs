@@ -1,8 +1,8 @@
 //! What the header says where the rate alone does not: below one packet, and by a late pacer.
 
-use xcp_engine::{ForwardHeader, RobustSender, Sendable};
+use xcp_engine::{ForwardHeader, Sendable};
 
-use crate::{MS, S, SIZE, answer, round};
+use super::*;
 
 /// Below one packet the header says a longer RTT and a window of one.
 #[test]
@@ -11,7 +11,7 @@ fn below_one_packet_the_header_says_how_long_one_takes() {
     let mut now = S;
     for _ in 0..40 {
         round(&mut sender, &mut now, 100 * MS, 1, -20_000.0);
-        sender.lost(1);
+        sender.answered(&loss(1));
     }
     let window = sender.window();
     assert!((1.0 / 64.0..1.0).contains(&window), "{window}");
@@ -26,8 +26,7 @@ fn below_one_packet_the_header_says_how_long_one_takes() {
 #[test]
 fn a_late_pacer_is_told_as_half_a_gap_more() {
     let mut sender = RobustSender::new(SIZE, 4, None);
-    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
-    sender.feedback(100 * MS, &answer(0.0), true, 0, 1);
+    sender.answered(&Answer { delivered: 0, ..ack(100 * MS, 100 * MS, 0, answer(0.0)) });
     for (late, rtt_ms, window) in [(false, 100.0, 4.0), (true, 112.5, 4.5)] {
         let mut h = ForwardHeader::default();
         sender.write_header(100 * MS, &Sendable::UNLIMITED, late, &mut h);

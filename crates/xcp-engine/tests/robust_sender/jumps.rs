@@ -1,9 +1,9 @@
 //! Difference 13: a path whose round trips jump, how it is told from a queue, and what the rate
 //! does there.
 
-use xcp_engine::{Bound, ForwardHeader, RobustSender, Sendable, WireFormat};
+use xcp_engine::{Bound, ForwardHeader, Sendable};
 
-use crate::{MS, S, SIZE, answer};
+use super::*;
 
 /// Packets sent every 10 ms for so long, as in [`along_every`].
 fn along(
@@ -32,9 +32,7 @@ fn along_every(
     for n in 0..lasts / every {
         let sent = from + n * every;
         now = (sent + rtt(n * every)).max(now + 1);
-        sender.sample(Some(now - sent), now - sent, sent, 2);
-        sender.feedback(now, &answer(feedback), true, sent, 1);
-        sender.acked(now, 1, true, sent);
+        sender.answered(&ack(now, now - sent, sent, answer(feedback)));
         each(sender, now);
     }
 }
@@ -79,23 +77,18 @@ fn a_path_that_jumps_is_no_queue() {
     let mut sender = RobustSender::new(SIZE, 10, None);
     for n in 0..1000 {
         let (sent, rtt) = (S + n * 10 * MS, jumping(n * 10 * MS));
-        sender.sample(Some(rtt), rtt, sent, 2);
-        sender.feedback(sent + rtt, &answer(0.0), true, sent, 1);
-        sender.lost(1);
-        sender.acked(sent + rtt, 1, true, sent);
+        sender.answered(&Answer { lost: 1, ..ack(sent + rtt, rtt, sent, answer(0.0)) });
     }
     assert!(!sender.state().jumps, "{:?}", sender.state());
     // A path as in the first, whose packets are sent in bursts of two, 200 ms apart: what all others
     // send meanwhile may be as much.
     let mut sender = RobustSender::new(SIZE, 1, None);
-    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+    sender.answered(&sample(100 * MS, 0));
     for n in 0..200 {
         let first = S + n * 200 * MS;
         for (sent, rtt) in [(first, 100 + n % 4 / 2 * 80), (first + MS, 100 + (n + 1) % 4 / 2 * 80)]
         {
-            sender.sample(Some(rtt * MS), rtt * MS, sent, 2);
-            sender.feedback(sent + rtt * MS, &answer(0.0), true, sent, 1);
-            sender.acked(sent + rtt * MS, 1, true, sent);
+            sender.answered(&ack(sent + rtt * MS, rtt * MS, sent, answer(0.0)));
         }
     }
     assert!(!sender.state().jumps, "{:?}", sender.state());
@@ -161,15 +154,14 @@ fn where_the_path_jumps_nothing_raises_the_rate_but_routers() {
     let now = 12 * S;
     let mut shorter = sender.clone();
     let rate = sender.window() / 100.0;
-    shorter.sample(Some(40 * MS), 40 * MS, now, 2);
-    shorter.feedback(now + 40 * MS, &answer(0.0), true, now, 1);
+    shorter.answered(&Answer { delivered: 0, ..ack(now + 40 * MS, 40 * MS, now, answer(0.0)) });
     assert!((shorter.window() / 40.0 / rate - 1.0).abs() < 1e-6, "{:?}", shorter.state());
     // Its limits in this round have become smaller with W.
     let (mut given, mut taken) = (shorter.clone(), shorter.clone());
     let now = now + 50 * MS;
     for _ in 0..40 {
-        given.feedback(now, &answer(1e4), true, now - 40 * MS, 1);
-        taken.feedback(now, &answer(-2e3), true, now - 40 * MS, 1);
+        given.answered(&feedback(now, now - 40 * MS, answer(1e4)));
+        taken.answered(&feedback(now, now - 40 * MS, answer(-2e3)));
     }
     let (grown, left) = (given.window() / shorter.window(), taken.window() / shorter.window());
     assert!(grown < 1.2 && left < 0.9, "{grown} {left}");
@@ -178,7 +170,7 @@ fn where_the_path_jumps_nothing_raises_the_rate_but_routers() {
     let now = 13 * S;
     sender.on_timeout(now);
     assert_eq!(sender.window(), 1.0);
-    sender.feedback(now + 100 * MS, &answer(0.0), true, now, 1);
+    sender.answered(&feedback(now + 100 * MS, now, answer(0.0)));
     assert_eq!(sender.window(), 1.0, "{:?}", sender.state());
 }
 
@@ -199,7 +191,7 @@ fn where_the_path_jumps_routers_are_heard_below_one_packet() {
     let before = sender.window();
     assert!(sender.state().jumps && before < 1.0, "{:?}", sender.state());
     for _ in 0..40 {
-        sender.feedback(now + 101 * MS, &answer(-2e4), true, now + MS, 1);
+        sender.answered(&feedback(now + 101 * MS, now + MS, answer(-2e4)));
     }
     let left = sender.window() / before;
     assert!((0.3..0.6).contains(&left), "{left} of {before}");
@@ -219,9 +211,12 @@ fn an_answer_of_one_packet_can_refute_a_jump() {
                 2..40 => (others, 1),
                 _ => (100 * MS, 1),
             };
-            sender.sample(Some(rtt), rtt, sent, segments);
-            sender.feedback(sent + rtt, &answer(0.0), true, sent, segments);
-            sender.acked(sent + rtt, segments, true, sent);
+            sender.answered(&Answer {
+                answers: segments,
+                covered: segments,
+                delivered: segments,
+                ..ack(sent + rtt, rtt, sent, answer(0.0))
+            });
         }
         assert_eq!(sender.state().jumps, jumps, "{:?}", sender.state());
     }

@@ -1,8 +1,8 @@
 //! Losses and timeouts: heavy loss, a link's own, and outages.
 
-use xcp_engine::{Bound, ReturnHeader, RobustSender, flags};
+use xcp_engine::Bound;
 
-use crate::{MS, S, SIZE, answer, round};
+use super::*;
 
 /// Where much has been lost, and a timeout besides, B is what was delivered in a round trip, however
 /// many the round took and whatever the timeout has left of W.
@@ -16,9 +16,9 @@ fn heavy_loss_leaves_what_was_delivered() {
     let before = now - MS;
     for _ in 0..10 {
         now += 100 * MS;
-        sender.acked(now, 20, true, before);
+        sender.answered(&delivery(now, before, 20));
     }
-    sender.lost(100);
+    sender.answered(&loss(100));
     sender.on_timeout(now);
     assert_eq!(sender.state().bound, Bound::Free);
     round(&mut sender, &mut now, 115 * MS, 1, 0.0);
@@ -39,13 +39,20 @@ fn what_a_link_loses_is_no_queue() {
         for (rtt, lost) in rounds {
             let sent = now;
             now += rtt;
-            sender.sample(Some(rtt), rtt, sent, 2);
-            sender.feedback(now, &answer(0.0), true, sent, 18);
+            sender.answered(&Answer {
+                delivered: 0,
+                answers: 18,
+                ..ack(now, rtt, sent, answer(0.0))
+            });
             for _ in 0..lost / gap {
-                sender.skipped(gap, gap);
-                sender.lost(gap);
+                sender.answered(&Answer {
+                    skipped: gap,
+                    missing: gap,
+                    lost: gap,
+                    ..Answer::default()
+                });
             }
-            sender.acked(now, 18, true, sent);
+            sender.answered(&delivery(now, sent, 18));
         }
         sender.state().bound
     };
@@ -73,9 +80,7 @@ fn a_timeout_gives_the_window_back() {
     sender.on_timeout(now);
     assert_eq!(sender.window(), 1.0);
     let before = now - 50 * MS;
-    sender.sample(Some(100 * MS), 100 * MS, before, 2);
-    sender.feedback(now + MS, &answer(0.0), true, before, 1);
-    sender.acked(now + MS, 1, true, before);
+    sender.answered(&ack(now + MS, 100 * MS, before, answer(0.0)));
     assert_eq!(sender.window(), 1.0, "the answer to what was sent before says nothing");
     round(&mut sender, &mut now, 100 * MS, 1, 0.0);
     assert_eq!(sender.window(), 20.0);
@@ -96,7 +101,7 @@ fn in_an_outage_the_timer_waits_a_second_at_most() {
     assert_eq!(sender.patience_ns(), Some(S));
     // After one expiry an answer to what was sent before says that there is none,
     let mut once = sender.clone();
-    once.acked(now + MS, 1, true, before);
+    once.answered(&delivery(now + MS, before, 1));
     assert_eq!((once.window(), once.patience_ns()), (1.0, None));
     // and after two that it is over.
     let first = now;
@@ -104,9 +109,7 @@ fn in_an_outage_the_timer_waits_a_second_at_most() {
     sender.on_timeout(now);
     for sent in [before, first + MS, now + MS] {
         let mut sender = sender.clone();
-        sender.sample(Some(100 * MS), 100 * MS, sent, 2);
-        sender.feedback(now + 100 * MS, &answer(1e6), true, sent, 1);
-        sender.acked(now + 100 * MS, 1, true, sent);
+        sender.answered(&ack(now + 100 * MS, 100 * MS, sent, answer(1e6)));
         assert_eq!((sender.window(), sender.patience_ns()), (20.0, None), "sent at {sent}");
         // Another timeout soon after is congestion, and stays so.
         for after in [S, 10 * S] {
@@ -133,9 +136,7 @@ fn in_an_outage_the_timer_waits_a_second_at_most() {
     for _ in 0..3 {
         let sent = now;
         now += 100 * MS;
-        sender.sample(Some(100 * MS), 100 * MS, sent, 2);
-        sender.feedback(now, &unmarked, true, sent, 1);
-        sender.acked(now, 20, true, sent);
+        sender.answered(&Answer { delivered: 20, ..ack(now, 100 * MS, sent, unmarked) });
     }
     assert!(!sender.state().routed);
     sender.on_timeout(now);

@@ -23,17 +23,31 @@ fn answer(feedback: f64) -> ReturnHeader {
     ReturnHeader { flags: h.flags | flags::KEEPS, ..h }
 }
 
-/// The RTT of an acknowledgement of two segments with the receiver's time on it.
-fn stamped(sender: &mut RobustSender, now: u64, stamp_ms: u32, rtt: u64, srtt: u64, sent: u64) {
-    sender.answered(&Answer {
-        now_ns: now,
-        stamp_ms,
-        returned: &answer(0.0),
-        rtt_ns: Some(rtt),
-        srtt_ns: srtt,
-        sent_ns: sent,
-        segments: 2,
-    });
+/// An acknowledgement of two segments sent at `sent`, one of which is known to be in, that shows
+/// an RTT and has a header.
+fn ack(now: u64, rtt: u64, sent: u64, returned: ReturnHeader) -> Answer {
+    let Answer { rtt_ns, srtt_ns, covered, .. } = sample(rtt, sent);
+    Answer { rtt_ns, srtt_ns, covered, delivered: 1, ..feedback(now, sent, returned) }
+}
+
+/// No more of it than the RTT.
+fn sample(rtt: u64, sent: u64) -> Answer {
+    Answer { rtt_ns: rtt, srtt_ns: rtt, sent_ns: sent, covered: 2, ..Answer::default() }
+}
+
+/// No more of it than the header.
+fn feedback(now: u64, sent: u64, returned: ReturnHeader) -> Answer {
+    Answer { returned, answers: 1, ..delivery(now, sent, 0) }
+}
+
+/// So many segments are found lost.
+fn loss(lost: u32) -> Answer {
+    Answer { lost, ..Answer::default() }
+}
+
+/// No more of it than what is in, of so many segments.
+fn delivery(now: u64, sent: u64, delivered: u32) -> Answer {
+    Answer { now_ns: now, sent_ns: sent, delivered, limited: true, ..Answer::default() }
 }
 
 /// A round trip of a sender with `segments` packets in flight, answered at this RTT.
@@ -41,9 +55,7 @@ fn round(sender: &mut RobustSender, now: &mut u64, rtt: u64, segments: u32, feed
     let sent = *now;
     *now += rtt;
     for _ in 0..segments {
-        sender.sample(Some(rtt), rtt, sent, 2);
-        sender.feedback(*now, &answer(feedback), true, sent, 1);
-        sender.acked(*now, 1, true, sent);
+        sender.answered(&ack(*now, rtt, sent, answer(feedback)));
         *now += 1;
     }
 }

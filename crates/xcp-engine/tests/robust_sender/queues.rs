@@ -1,9 +1,9 @@
 //! Round trips that have become longer: which of them are a queue that binds, and whose it is.
 //! Paths that jump are `jumps.rs`'s.
 
-use xcp_engine::{Bound, ReturnHeader, RobustSender, flags};
+use xcp_engine::Bound;
 
-use crate::{MS, S, SIZE, answer, round};
+use super::*;
 
 /// Step 7: a standing queue binds where routers are content, and does not where they take.
 #[test]
@@ -35,11 +35,11 @@ fn what_a_receiver_makes_up_hides_no_queue() {
         let (sent, rtt) = (now, (100 + 40 * n) * MS);
         now += rtt;
         for _ in 0..20 {
-            sender.sample(Some(rtt), rtt, sent, 2);
+            sender.answered(&sample(rtt, sent));
             sender.hold(most);
-            sender.feedback(now, &claim, true, sent, 16);
+            sender.answered(&Answer { answers: 16, ..feedback(now, sent, claim) });
             assert!(sender.window() <= f64::from(most), "round {n}: {}", sender.window());
-            sender.acked(now, 1, true, sent);
+            sender.answered(&delivery(now, sent, 1));
             now += 1;
         }
     }
@@ -57,12 +57,10 @@ fn a_queue_that_comes_and_goes_binds() {
         for n in 0..6 {
             let sent = now;
             let long = if n == 0 { 100 * MS } else { long };
-            sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+            sender.answered(&sample(100 * MS, 0));
             now += long;
             for _ in 0..20 {
-                sender.sample(Some(long), long, sent, 2);
-                sender.feedback(now, &answer(0.0), true, sent, 1);
-                sender.acked(now, 1, true, sent);
+                sender.answered(&ack(now, long, sent, answer(0.0)));
                 now += 1;
             }
         }
@@ -84,9 +82,7 @@ fn a_receivers_wait_is_no_queue() {
             let sent = now;
             now += rtt;
             for _ in 0..4 {
-                sender.sample(Some(rtt), rtt, sent, at_a_time);
-                sender.feedback(now, &answer(0.0), true, sent, 1);
-                sender.acked(now, 1, true, sent);
+                sender.answered(&Answer { covered: at_a_time, ..ack(now, rtt, sent, answer(0.0)) });
                 now += 1;
             }
         }
@@ -218,7 +214,7 @@ fn a_queue_that_stands_is_tried() {
 fn a_slow_link_is_no_queue() {
     let base = |first: u64, then: u64| {
         let mut sender = RobustSender::new(SIZE, 10, None);
-        sender.sample(Some(80 * MS), 80 * MS, 0, 0);
+        sender.answered(&Answer { covered: 1, ..sample(80 * MS, 0) });
         let mut now = S;
         for n in 0..4 {
             round(&mut sender, &mut now, if n == 0 { first } else { then } * MS, 6, 0.0);
@@ -228,13 +224,12 @@ fn a_slow_link_is_no_queue() {
     // The handshake's time, which is below base then, is no round trip of data: a first slow start
     // without a router goes on.
     let mut sender = RobustSender::new(SIZE, 10, None);
-    sender.sample(Some(80 * MS), 80 * MS, 0, 0);
+    sender.answered(&Answer { covered: 1, ..sample(80 * MS, 0) });
     for n in 0..4 {
         let now = S + n * 92 * MS;
-        sender.sample(Some(92 * MS), 92 * MS, now - 92 * MS, 2);
         let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
-        sender.feedback(now, &unmarked, true, now - 92 * MS, 1);
-        sender.acked(now, 2, true, now - 92 * MS);
+        let ack = ack(now, 92 * MS, now - 92 * MS, unmarked);
+        sender.answered(&Answer { delivered: 2, ..ack });
     }
     let state = sender.state();
     assert_eq!((state.bound, state.binds), (Bound::Compete, 0), "{state:?}");

@@ -1,30 +1,32 @@
 //! Rate and window: what changes them and what does not, and how much may be in flight.
 
-use xcp_engine::{ReturnHeader, RobustSender, flags};
-
-use crate::{MS, S, SIZE, answer, round};
+use super::*;
 
 /// Steps 1 and 2: a queue changes neither rate nor window, and feedback without a mark nothing.
 #[test]
 fn the_rate_is_the_state() {
     let mut sender = RobustSender::new(SIZE, 10, None);
-    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
-    sender.feedback(100 * MS, &answer(0.0), true, 0, 1);
-    sender.acked(100 * MS, 1, true, 0);
+    sender.answered(&ack(100 * MS, 100 * MS, 0, answer(0.0)));
     let gap = sender.gap_ns();
     assert_eq!(gap, Some(10 * MS));
-    sender.sample(Some(200 * MS), 190 * MS, 100 * MS, 2);
-    sender.feedback(300 * MS, &answer(0.0), true, 100 * MS, 1);
+    sender.answered(&Answer {
+        delivered: 0,
+        srtt_ns: 190 * MS,
+        ..ack(300 * MS, 200 * MS, 100 * MS, answer(0.0))
+    });
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 10.0));
     assert_eq!(sender.limit(), 10, "the first window may have filled a queue by itself");
-    sender.acked(300 * MS, 1, true, 100 * MS);
+    sender.answered(&delivery(300 * MS, 100 * MS, 1));
     assert!(sender.limit() >= 19, "in flight as much as the rate makes of it: {}", sender.limit());
     let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(1e6) };
-    sender.feedback(310 * MS, &unmarked, true, 100 * MS, 1);
+    sender.answered(&feedback(310 * MS, 100 * MS, unmarked));
     assert_eq!(sender.window(), 10.0);
     // A shorter path: the rate stays.
-    sender.sample(Some(50 * MS), 150 * MS, 300 * MS, 2);
-    sender.feedback(350 * MS, &answer(0.0), true, 300 * MS, 1);
+    sender.answered(&Answer {
+        delivered: 0,
+        srtt_ns: 150 * MS,
+        ..ack(350 * MS, 50 * MS, 300 * MS, answer(0.0))
+    });
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
 }
 
@@ -40,9 +42,7 @@ fn a_path_that_is_shorter_than_a_packet_has_three_in_flight() {
             now += rtt;
             let h = answer(feedback);
             let h = ReturnHeader { flags: h.flags & !flags::KEEPS | keeps, ..h };
-            sender.sample(Some(rtt), rtt, sent, 2);
-            sender.feedback(now, &h, true, sent, 1);
-            sender.acked(now, 1, true, sent);
+            sender.answered(&ack(now, rtt, sent, h));
         }
         assert!(sender.window() < 1.0, "{}", sender.window());
         sender.limit()
@@ -58,8 +58,7 @@ fn a_path_that_is_shorter_than_a_packet_has_three_in_flight() {
 fn an_increase_whose_answer_took_long_counts_less() {
     let by = |feedback: f64, took: u64| {
         let mut sender = RobustSender::new(SIZE, 40, None);
-        sender.sample(Some(100 * MS), 100 * MS, 0, 2);
-        sender.feedback(S, &answer(feedback), true, S - took, 1);
+        sender.answered(&Answer { delivered: 0, ..ack(S, 100 * MS, S - took, answer(feedback)) });
         sender.window() - 40.0
     };
     let (more, less) = (by(30_000.0, 100 * MS), by(-30_000.0, 100 * MS));
@@ -83,7 +82,7 @@ fn who_is_not_relied_on_has_no_more_than_the_window_in_flight() {
     let not =
         |flags| ReturnHeader { flags: answer(0.0).flags & !flags::KEEPS | flags, ..answer(0.0) };
     let hear = |sender: &mut RobustSender, h| {
-        sender.feedback(now, &h, true, now - MS, 1);
+        sender.answered(&feedback(now, now - MS, h));
         sender.limit()
     };
     assert!(hear(&mut sender, not(flags::SHARED)) > 15);
@@ -98,7 +97,7 @@ fn who_is_not_relied_on_has_no_more_than_the_window_in_flight() {
 #[test]
 fn what_is_lent_is_a_part_of_the_rate() {
     let mut sender = RobustSender::new(SIZE, 10, None);
-    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+    sender.answered(&sample(100 * MS, 0));
     sender.lent(100 * MS, 90);
     assert_eq!((sender.window(), sender.gap_ns()), (100.0, Some(MS)));
     let mut greedy = sender.clone();
@@ -107,10 +106,9 @@ fn what_is_lent_is_a_part_of_the_rate() {
     }
     assert!(greedy.window() > 1e9 && greedy.gap_ns().is_some(), "{:?}", greedy.state());
     for now in [200, 300, 400, 500, 600].map(|ms| ms * MS) {
-        sender.sample(Some(100 * MS), 100 * MS, now - 100 * MS, 2);
+        sender.answered(&sample(100 * MS, now - 100 * MS));
         let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
-        sender.feedback(now, &unmarked, true, now - 100 * MS, 1);
-        sender.acked(now, 1, true, now - 100 * MS);
+        sender.answered(&Answer { covered: 0, ..ack(now, 0, now - 100 * MS, unmarked) });
     }
     let alone = sender.state();
     assert!(!alone.routed && alone.explicit_window.is_infinite(), "{alone:?}");

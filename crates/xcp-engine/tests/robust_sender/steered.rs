@@ -28,19 +28,11 @@ fn answered(sender: &mut RobustSender, now: &mut u64, rtt: u64, returned: Return
     *now += rtt;
     for n in 0..18 {
         sender.answered(&Answer {
-            now_ns: *now,
             stamp_ms: ((*now - 40 * MS) / MS) as u32,
-            returned: &returned,
-            rtt_ns: Some(rtt),
-            srtt_ns: rtt,
-            sent_ns: sent,
-            segments: 2,
+            stamped: true,
+            lost: if n == 0 { lost } else { 0 },
+            ..ack(*now, rtt, sent, returned)
         });
-        sender.feedback(*now, &returned, true, sent, 1);
-        if n == 0 {
-            sender.lost(lost);
-        }
-        sender.acked(*now, 1, true, sent);
         *now += 1;
     }
 }
@@ -148,8 +140,8 @@ fn what_was_said_once_is_not_believed_for_ever() {
         let sent = now;
         now += 160 * MS;
         for _ in 0..18 {
-            sender.sample(Some(160 * MS), 160 * MS, sent, 2);
-            sender.acked(now, 1, true, sent);
+            let nothing = ReturnHeader::default();
+            sender.answered(&Answer { answers: 0, ..ack(now, 160 * MS, sent, nothing) });
             now += 1;
         }
     }
@@ -168,17 +160,9 @@ fn what_tcp_fills_is_no_jump_of_the_path() {
             let (rtt, wait) = if longer { (180 * MS, wait) } else { (100 * MS, 0) };
             now = (sent + rtt).max(now + 1);
             let returned = ReturnHeader { wait, ..answer(0.0) };
-            sender.answered(&Answer {
-                now_ns: now,
-                stamp_ms: (now / MS) as u32,
-                returned: &returned,
-                rtt_ns: Some(now - sent),
-                srtt_ns: now - sent,
-                sent_ns: sent,
-                segments: 2,
-            });
-            sender.feedback(now, &returned, true, sent, 1);
-            sender.acked(now, 1, true, sent);
+            let stamp_ms = (now / MS) as u32;
+            let ack = ack(now, now - sent, sent, returned);
+            sender.answered(&Answer { stamp_ms, stamped: true, ..ack });
         }
         sender.state()
     };

@@ -1,8 +1,8 @@
 //! A queue too short to be seen, where losses count: difference 18.
 
-use xcp_engine::{Bound, ForwardHeader, ReturnHeader, RobustSender, Sendable, flags};
+use xcp_engine::{Bound, ForwardHeader, Sendable};
 
-use crate::{MS, S, SIZE, answer, stamped};
+use super::*;
 
 /// A path of 100 ms, without a router or behind one.
 struct Path {
@@ -29,18 +29,11 @@ impl Path {
         let (sent, mut missed) = (self.now, 0);
         self.now += rtt;
         for n in 0..arrive {
-            if n == arrive / 2 {
-                self.sender.skipped(at_once, at_once);
-                self.sender.lost(at_once);
-            }
-            if n >= arrive / 2 && missed < lost {
-                let by = (lost - missed).min(2);
-                self.sender.lost(by);
-                missed += by;
-            }
-            self.sender.sample(Some(rtt), rtt, sent, 2);
-            self.sender.feedback(self.now, &self.answer, true, sent, 1);
-            self.sender.acked(self.now, 1, true, sent);
+            let gap = if n == arrive / 2 { at_once } else { 0 };
+            let by = if n < arrive / 2 { 0 } else { (lost - missed).min(2) };
+            missed += by;
+            let ack = ack(self.now, rtt, sent, self.answer);
+            self.sender.answered(&Answer { skipped: gap, missing: gap, lost: gap + by, ..ack });
             self.now += 1;
         }
     }
@@ -81,20 +74,18 @@ fn a_loss_is_answered_at_once_and_only_once() {
     let half = path.bound();
     assert!((0.4..0.8).contains(&(half / before)), "{half} of {before}");
     assert_eq!(path.mode(), Bound::Compete);
-    path.sender.lost(30); // of what was sent before that
-    path.sender.acked(path.now, 1, true, path.now - 50 * MS);
+    let before_that = path.now - 50 * MS;
+    path.sender.answered(&Answer { lost: 30, ..delivery(path.now, before_that, 1) });
     path.round(100 * MS, half as u32, 0);
     assert!(path.bound() >= half && path.bound() < half + 2.0, "{} after {half}", path.bound());
     path.round(100 * MS, half as u32, 0);
     let (grown, sent) = (path.bound(), path.now);
     path.now += 100 * MS;
-    path.sender.sample(Some(100 * MS), 100 * MS, sent, 2);
-    path.sender.lost(1);
-    path.sender.acked(path.now, 1, true, sent - 1);
+    let answer = Answer { now_ns: path.now, delivered: 1, ..sample(100 * MS, sent) };
+    path.sender.answered(&Answer { lost: 1, sent_ns: sent - 1, limited: true, ..answer });
     let cut = path.bound();
     assert!((cut / grown - 0.7).abs() < 0.01, "{cut} of {grown}");
-    path.sender.lost(1);
-    path.sender.acked(path.now, 20, true, sent);
+    path.sender.answered(&Answer { lost: 1, ..delivery(path.now, sent, 20) });
     assert_eq!(path.bound(), cut, "nothing grows while something is missing");
 }
 
@@ -168,14 +159,13 @@ fn after_a_gap(gap: u32, acks: u32, filled: bool) -> Path {
     let sent = path.now;
     path.now += 100 * MS;
     for n in 0..100 {
-        path.sender.skipped(if n == 10 { gap } else { 0 }, if n < 10 { 0 } else { gap });
-        if n == 50 && filled {
-            path.sender.skipped(0, 0);
-        }
-        path.sender.lost(if (60..60 + acks).contains(&n) { gap / acks } else { 0 });
-        path.sender.sample(Some(100 * MS), 100 * MS, if n < 55 { sent } else { path.now }, 2);
-        path.sender.feedback(path.now, &path.answer, true, sent, 1);
-        path.sender.acked(path.now, 1, true, if n < 55 { sent } else { path.now });
+        let sent = if n < 55 { sent } else { path.now };
+        path.sender.answered(&Answer {
+            skipped: if n == 10 { gap } else { 0 },
+            missing: if n < 10 || n == 50 && filled { 0 } else { gap },
+            lost: if (60..60 + acks).contains(&n) { gap / acks } else { 0 },
+            ..ack(path.now, 100 * MS, sent, path.answer)
+        });
         path.now += 1;
     }
     path.round(100 * MS, 100, 0);
@@ -337,11 +327,12 @@ fn a_clock_without_a_router_hides_one_loss() {
             let (sent, rtt) = (path.now, 200 * MS);
             path.now += rtt;
             for n in 0..40 {
-                path.sender.lost(if n == 20 { lost } else { 0 });
-                let stamp = ((path.now - 100 * MS) / MS) as u32;
-                stamped(&mut path.sender, path.now, stamp, rtt, rtt, sent);
-                path.sender.feedback(path.now, &path.answer, true, sent, 1);
-                path.sender.acked(path.now, 1, true, sent);
+                path.sender.answered(&Answer {
+                    lost: if n == 20 { lost } else { 0 },
+                    stamp_ms: ((path.now - 100 * MS) / MS) as u32,
+                    stamped: true,
+                    ..ack(path.now, rtt, sent, path.answer)
+                });
                 path.now += 1;
             }
         }
@@ -350,7 +341,12 @@ fn a_clock_without_a_router_hides_one_loss() {
         h.rtt_ns().expect("known") / MS
     };
     let first = path.now;
-    stamped(&mut path.sender, first, (first / MS) as u32, 100 * MS, 100 * MS, 0);
+    path.sender.answered(&Answer {
+        now_ns: first,
+        stamp_ms: (first / MS) as u32,
+        stamped: true,
+        ..sample(100 * MS, 0)
+    });
     let (waits, doubted) = (told(&mut path, 0), told(&mut path, 1));
     assert!((190..=202).contains(&waits), "{waits} ms");
     assert!((99..=110).contains(&doubted), "{doubted} ms");

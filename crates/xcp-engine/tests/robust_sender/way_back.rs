@@ -1,9 +1,9 @@
 //! What acknowledgements wait for on their way, by the receiver's clock: difference 17.
 
 use proptest::prelude::*;
-use xcp_engine::{Bound, ForwardHeader, ReturnHeader, RobustSender, Sendable, flags};
+use xcp_engine::{Bound, ForwardHeader, Sendable};
 
-use crate::{MS, S, SIZE, answer, stamped};
+use super::*;
 
 /// The receiver's clock when ours says nothing. It wraps after a second and a half.
 const AHEAD_MS: u64 = (1 << 32) - 1500;
@@ -29,10 +29,12 @@ impl Path {
         self.now += rtt;
         for _ in 0..segments {
             self.srtt = if self.srtt == 0 { rtt } else { self.srtt - self.srtt / 8 + rtt / 8 };
-            let stamp = (self.clock)(self.now - back) as u32;
-            stamped(&mut self.sender, self.now, stamp, rtt, self.srtt, sent);
-            self.sender.feedback(self.now, &answer(feedback), true, sent, 1);
-            self.sender.acked(self.now, 1, true, sent);
+            self.sender.answered(&Answer {
+                srtt_ns: self.srtt,
+                stamp_ms: (self.clock)(self.now - back) as u32,
+                stamped: true,
+                ..ack(self.now, rtt, sent, answer(feedback))
+            });
             self.now += 1;
         }
     }
@@ -109,7 +111,7 @@ fn a_clock_is_believed_where_the_queue_is_seen() {
         for _ in 0..7 {
             round(&mut path);
         }
-        path.sender.lost(1);
+        path.sender.answered(&loss(1));
         round(&mut path);
     }
     assert_eq!(path.sender.state().bound, Bound::Compete, "{:?}", path.sender.state());
@@ -144,10 +146,9 @@ fn a_clock_counts_where_no_router_answers() {
         let (rtt, sent) = (180 * MS, path.now);
         path.now += rtt;
         for _ in 0..40 {
-            let stamp = (path.clock)(path.now - 80 * MS) as u32;
-            stamped(&mut path.sender, path.now, stamp, rtt, rtt, sent);
-            path.sender.feedback(path.now, &unmarked, true, sent, 1);
-            path.sender.acked(path.now, 1, true, sent);
+            let stamp_ms = (path.clock)(path.now - 80 * MS) as u32;
+            let ack = ack(path.now, rtt, sent, unmarked);
+            path.sender.answered(&Answer { stamp_ms, stamped: true, ..ack });
             path.now += 1;
         }
     }
@@ -220,13 +221,10 @@ proptest! {
             now += rtt;
             for _ in 0..8 {
                 srtt = if srtt == 0 { rtt } else { srtt - srtt / 8 + rtt / 8 };
-                let stamp = ahead.wrapping_add(((now - back * MS) / 1000) as u32);
-                stamped(&mut path.sender, now, stamp, rtt, srtt, sent);
-                without.sample(Some(rtt), srtt, sent, 2);
-                for sender in [&mut path.sender, &mut without] {
-                    sender.feedback(now, &answer(100.0), true, sent, 1);
-                    sender.acked(now, 1, true, sent);
-                }
+                let stamp_ms = ahead.wrapping_add(((now - back * MS) / 1000) as u32);
+                let ack = Answer { srtt_ns: srtt, ..ack(now, rtt, sent, answer(100.0)) };
+                path.sender.answered(&Answer { stamp_ms, stamped: true, ..ack });
+                without.answered(&ack);
                 now += 5 * MS;
             }
             prop_assert_eq!(path.sender.state(), without.state());

@@ -128,19 +128,9 @@ fn alike(
 ) -> Result<(), TestCaseError> {
     let mut host = RobustSender::new(packet_bytes, window, None);
     let mut step = SenderStep {
-        now_ns: 1000 * MS,
         what: SenderEvent::Begins(packet_bytes, window),
-        rtt_ns: 0,
-        srtt_ns: 0,
-        sent_ns: 0,
-        segments: 0,
-        skipped: 0,
-        missing: 0,
-        lost: 0,
-        limited: false,
+        answer: Answer { now_ns: 1000 * MS, ..Answer::default() },
         sendable: u32::MAX,
-        stamp_ms: 0,
-        returned: ReturnHeader::default(),
         late: window.is_multiple_of(2),
     };
     let same = |kernel: &mut SenderRehearsal, host: &mut RobustSender, step: &SenderStep| {
@@ -149,7 +139,7 @@ fn alike(
         prop_assert_eq!(limit, host.limit(), "{:?}", step);
         let mut should = ForwardHeader::default();
         let sendable = Sendable { window_limit: step.sendable };
-        host.write_header(step.now_ns, &sendable, step.late, &mut should);
+        host.write_header(step.answer.now_ns, &sendable, step.late, &mut should);
         prop_assert_eq!(header, should, "{:?}", step);
         prop_assert_eq!(state.words(), host.words(), "{:?}", step);
         Ok(())
@@ -158,13 +148,13 @@ fn alike(
     for event in events {
         match *event {
             Event::Timeout { after } => {
-                step =
-                    SenderStep { now_ns: step.now_ns + after, what: SenderEvent::Timeout, ..step };
-                host.on_timeout(step.now_ns);
+                step.what = SenderEvent::Timeout;
+                step.answer.now_ns += after;
+                host.on_timeout(step.answer.now_ns);
             }
             Event::Lent { packets } => {
-                step = SenderStep { segments: packets, what: SenderEvent::Lent, ..step };
-                host.lent(step.now_ns, packets);
+                step.what = SenderEvent::Lent(packets);
+                host.lent(step.answer.now_ns, packets);
             }
             Event::Ack {
                 after,
@@ -178,45 +168,34 @@ fn alike(
                 wait,
                 limited,
             } => {
-                let now_ns = step.now_ns + after;
+                let now_ns = step.answer.now_ns + after;
                 let rtt_ns = path + queue + back;
-                let stamp_ms = (CLOCK_MS + (now_ns - back) / MS) as u32;
-                let sent_ns = now_ns - rtt_ns.min(now_ns);
-                let srtt_ns =
-                    if step.srtt_ns == 0 { rtt_ns } else { (7 * step.srtt_ns + rtt_ns) / 8 };
+                let was = step.answer.srtt_ns;
                 let flags = flags::PRESENT
                     | if mark { flags::MARK } else { 0 }
                     | if feedback & 3 != 0 { flags::KEEPS } else { 0 }
                     | if feedback & 4 != 0 { flags::SHARED } else { 0 };
-                step = SenderStep {
+                step.what = SenderEvent::Answered;
+                step.sendable = if limited { u32::MAX } else { segments };
+                step.answer = Answer {
                     now_ns,
-                    what: SenderEvent::Acked,
+                    sent_ns: now_ns - rtt_ns.min(now_ns),
                     rtt_ns,
-                    srtt_ns,
-                    sent_ns,
-                    segments: segments.max(1),
+                    srtt_ns: if was == 0 { rtt_ns } else { (7 * was + rtt_ns) / 8 },
+                    returned: ReturnHeader { feedback, flags, wait, ..ReturnHeader::default() },
+                    // now and then without a header, of nothing new, or without a stamp
+                    answers: if segments % 11 == 5 { 0 } else { segments.max(1) },
+                    covered: if segments % 13 == 7 { 0 } else { segments.max(1) },
+                    delivered: if segments % 17 == 9 { 0 } else { segments.max(1) },
                     skipped,
                     missing: 3 * (segments % 5),
                     lost,
+                    stamp_ms: (CLOCK_MS + (now_ns - back) / MS) as u32,
+                    stamped: segments % 19 != 11,
                     limited,
-                    sendable: if limited { u32::MAX } else { segments },
-                    stamp_ms,
-                    returned: ReturnHeader { feedback, flags, wait, ..ReturnHeader::default() },
-                    late: step.late,
+                    unused: [0; 2],
                 };
-                host.answered(&Answer {
-                    now_ns,
-                    stamp_ms,
-                    returned: &step.returned,
-                    rtt_ns: Some(rtt_ns),
-                    srtt_ns,
-                    sent_ns,
-                    segments: step.segments,
-                });
-                host.feedback(now_ns, &step.returned, limited, sent_ns, step.segments);
-                host.skipped(step.skipped, step.missing);
-                host.lost(lost);
-                host.acked(now_ns, step.segments, limited, sent_ns);
+                host.answered(&step.answer);
             }
         }
         same(kernel, &mut host, &step)?;

@@ -143,11 +143,11 @@ impl Sender {
         }
         // Nothing is amiss: the whole life of most connections. (Data is outstanding, so the
         // connection stands.)
-        self.take_sample(now, packet, ack);
-        self.take_feedback(now, packet, ack);
+        self.take_sample(now, packet);
+        self.take_feedback(now, ack);
         self.una = packet.seq;
         self.recovery.advanced_open(packet.timestamp);
-        self.grow(now, packet, segments, false);
+        self.grow(now, packet, ack, segments, true, false);
         self.take_window(ack);
         self.restart_timer(now);
         self.pacer.plan(self.rtt.srtt(), &self.congestion);
@@ -173,12 +173,13 @@ impl Sender {
         }
         let old = self.una;
         let segments = packet.seq.saturating_sub(old);
+        let open = self.recovery.is_open();
         if segments > 0 {
-            self.take_sample(now, packet, ack);
+            self.take_sample(now, packet);
         }
         // On every ACK, duplicates and late ones included: each carries feedback that no other
         // does.
-        self.take_feedback(now, packet, ack);
+        self.take_feedback(now, ack);
         if segments > 0 {
             self.una = packet.seq;
             let was_fast = self.recovery.fast();
@@ -186,7 +187,7 @@ impl Sender {
                 self.recovery.advanced(old, self.una, packet.timestamp, self.congestion.cwnd());
             let news = ack.sack != SackId::NONE && self.take_sack(packet.seq, sack);
             debug_assert!(!news || self.una < self.nxt);
-            self.grow(now, packet, segments, was_fast);
+            self.grow(now, packet, ack, segments, open, was_fast);
             self.take_window(ack);
             self.after_advance(now, step, out);
             if news && !self.recovery.repairing() {
@@ -196,7 +197,7 @@ impl Sender {
             }
         } else {
             let news = ack.sack != SackId::NONE && self.take_sack(packet.seq, sack);
-            self.grow(now, packet, 0, self.recovery.fast());
+            self.grow(now, packet, ack, 0, open, self.recovery.fast());
             if packet.seq == old && self.nxt > old {
                 self.on_duplicate(now, packet.timestamp, news, out);
             }
@@ -206,19 +207,23 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn take_sample(&mut self, now: Nanos, packet: &Packet, ack: &Ack) {
+    fn take_sample(&mut self, now: Nanos, packet: &Packet) {
         let sample = now.saturating_sub(packet.timestamp);
         self.rtt.sample(sample);
-        if let Congestion::Robust(robust) = &mut self.congestion {
-            let open = self.recovery.is_open();
-            robust.sample(now, packet, ack, self.rtt.srtt(), open);
-        }
         self.counts.rtt_sample(sample);
     }
 
-    /// Tells the congestion control of an acknowledgement.
+    /// Tells the congestion control of an acknowledgement; `open`, `recovering`: as in [`Acked`].
     #[inline(always)]
-    fn grow(&mut self, now: Nanos, packet: &Packet, segments: u64, recovering: bool) {
+    fn grow(
+        &mut self,
+        now: Nanos,
+        packet: &Packet,
+        ack: &Ack,
+        segments: u64,
+        open: bool,
+        recovering: bool,
+    ) {
         self.congestion.acked(&Acked {
             now,
             sent_at: packet.timestamp,
@@ -229,17 +234,18 @@ impl Sender {
             sent: self.nxt,
             delivered: self.una + self.recovery.reported(),
             found_lost: self.recovery.found(),
+            open,
+            returned: ack.returned,
+            stamp_ms: ack.stamp_ms,
             limited: self.limited,
             recovering,
         });
     }
 
     #[inline(always)]
-    fn take_feedback(&mut self, now: Nanos, packet: &Packet, ack: &Ack) {
+    fn take_feedback(&mut self, now: Nanos, ack: &Ack) {
         if let Congestion::Xcp(xcp) = &mut self.congestion {
             xcp.feedback(now, &ack.returned, self.rtt.srtt(), self.limited);
-        } else if let Congestion::Robust(robust) = &mut self.congestion {
-            robust.feedback(now, &ack.returned, self.limited, packet.timestamp);
         }
     }
 

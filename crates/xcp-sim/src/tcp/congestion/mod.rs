@@ -17,6 +17,7 @@ use xcp::XcpWindow;
 pub(super) use xcp::engine_format;
 
 use crate::tcp::SenderConfig;
+use xcp_engine::ReturnHeader;
 use xcp_model::units::Nanos;
 
 /// No window grows beyond this, so that sums of windows fit 32 bits.
@@ -47,6 +48,12 @@ pub(super) struct Acked {
     pub delivered: u64,
     /// Segments found lost, so far; not those that a timeout took for lost. Wraps.
     pub found_lost: u32,
+    /// Nothing was under repair when it came.
+    pub open: bool,
+    /// Its XCP header.
+    pub returned: ReturnHeader,
+    /// The receiver's time on it, ms.
+    pub stamp_ms: u32,
     /// The window, and nothing else, held the sender back.
     pub limited: bool,
     /// Fast recovery was under way when it came: the window has been reduced, and Reno's does not

@@ -13,7 +13,7 @@ use crate::packet::{Ack, Packet};
 use crate::tcp::SenderConfig;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use xcp_engine::{Answer, ForwardHeader, ReturnHeader, RobustSender, Sendable};
+use xcp_engine::{Answer, ForwardHeader, RobustSender, Sendable};
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// The engine's sender.
@@ -64,13 +64,27 @@ impl Control for RobustWindow {
         let delivered = ack.delivered - self.delivered;
         let lost = ack.found_lost.wrapping_sub(self.found_lost);
         (self.delivered, self.found_lost) = (ack.delivered, ack.found_lost);
-        if lost > 0 {
-            self.engine().skipped(lost, lost); // this TCP finds all that is skipped lost at once
-            self.engine().lost(lost);
-        }
-        if delivered > 0 {
-            self.engine().acked(ack.now, delivered as u32, ack.limited, ack.sent_at);
-        }
+        let newest = self.newest(ack.acknowledged);
+        // While there are holes, what is acknowledged now may have arrived long ago; the echo is
+        // that of the segment which has just filled one.
+        let answered = if ack.open && newest > 0 { newest } else { ack.sent_at };
+        self.engine().answered(&Answer {
+            now_ns: ack.now,
+            sent_ns: ack.sent_at,
+            rtt_ns: ack.now.saturating_sub(answered).max(1),
+            srtt_ns: ack.srtt,
+            returned: ack.returned,
+            answers: 1,
+            covered: ack.segments,
+            delivered: delivered as u32,
+            skipped: lost, // this TCP finds all that is skipped lost at once
+            missing: lost,
+            lost,
+            stamp_ms: ack.stamp_ms,
+            stamped: true,
+            limited: ack.limited,
+            unused: [0; 2],
+        });
     }
 
     fn lost(&mut self, _flight: u32) {}
@@ -111,49 +125,34 @@ impl RobustWindow {
         }
     }
 
-    /// `ack`, in `packet`, covers segments that none has covered before; `open`: nothing is under
-    /// repair.
-    pub fn sample(&mut self, now: Nanos, packet: &Packet, ack: &Ack, srtt: Nanos, open: bool) {
-        let (upto, sent) = (packet.seq, packet.timestamp);
-        let (mut newest, segments) = (0, upto.saturating_sub(self.first));
+    /// When the newest of the segments before `upto` was sent, of those that no acknowledgement
+    /// covered before; 0: unknown, or there are none.
+    #[inline(always)]
+    fn newest(&mut self, upto: u64) -> Nanos {
+        let mut newest = 0;
         while self.first < upto {
             let Some(at) = self.sent.pop_front() else { break };
             self.first += 1;
             newest = at;
         }
-        // While there are holes, what is acknowledged now may have arrived long ago; the echo is
-        // that of the segment which has just filled one.
-        let answered = if open && newest > 0 { newest } else { sent };
-        self.engine().answered(&Answer {
-            now_ns: now,
-            stamp_ms: ack.stamp_ms,
-            returned: &ack.returned,
-            rtt_ns: Some(now.saturating_sub(answered)),
-            srtt_ns: srtt,
-            sent_ns: sent,
-            segments: segments as u32,
-        });
+        newest
     }
 
     /// `packet` answers the SYN.
     pub fn syn_answered(&mut self, now: Nanos, packet: &Packet, ack: &Ack) {
-        let sent = packet.timestamp;
-        let rtt = now.saturating_sub(sent);
-        self.engine().answered(&Answer {
+        let rtt = now.saturating_sub(packet.timestamp);
+        let answer = Answer {
             now_ns: now,
-            stamp_ms: ack.stamp_ms,
-            returned: &ack.returned,
-            rtt_ns: Some(rtt),
+            sent_ns: packet.timestamp,
+            rtt_ns: rtt.max(1),
             srtt_ns: rtt,
-            sent_ns: sent,
-            segments: 0,
-        });
-        self.engine().opened(now, &ack.returned, sent);
-    }
-
-    /// Feedback came back, for what was sent at `sent`.
-    pub fn feedback(&mut self, now: Nanos, returned: &ReturnHeader, limited: bool, sent: Nanos) {
-        self.engine().feedback(now, returned, limited, sent, 1);
+            covered: 1,
+            stamp_ms: ack.stamp_ms,
+            stamped: true,
+            ..Answer::default()
+        };
+        self.engine().answered(&answer);
+        self.engine().opened(&Answer { returned: ack.returned, answers: 1, ..answer });
     }
 
     /// The retransmission timer expired. Returns the most that it need wait for next.
