@@ -238,6 +238,21 @@ def test_interrupted_it_goes_on(tmp_path: Path) -> None:
     assert_as_inline(tmp_path)
 
 
+def test_workers_end_with_whoever_is_killed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    child = subprocess.Popen([sys.executable, "-c", SLOW, str(out), "processes"])
+    begun(out, 1, child)
+    told = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text()
+    workers = [int(pid) for pid in told.split()]
+    assert workers, "it was not caught at work"
+    child.kill()
+    child.wait()
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in workers):
+        assert time.monotonic() < deadline, "a worker waits for work that nobody will give it"
+        time.sleep(0.05)
+
+
 class Suicidal(ProcessPoolExecutor):
     """A pool one of whose workers is killed when the second piece of work comes: however fast the
     machine is, there is work left then.

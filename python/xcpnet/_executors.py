@@ -4,7 +4,9 @@ work, balance it and start the workers."""
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, Union
@@ -40,13 +42,28 @@ class Ray(Executor):
         return future
 
 
+def _end_with_parent() -> None:
+    """Ends a worker when the process that made it has ended, however that ended. By itself a worker
+    that finds nothing to do waits for more, and keeps its memory, for ever where its parent was
+    killed."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _processes(with_threads: bool) -> ProcessPoolExecutor:
     """Worker processes. A fork takes over the locks of the threads that its parent has, but not the
     threads that would open them again, so workers are started afresh where there are such threads.
     Elsewhere Python's own choice stays: a worker that is started afresh imports the user's script,
     which not every script is written for."""
     return ProcessPoolExecutor(
-        mp_context=multiprocessing.get_context("spawn" if with_threads else None)
+        mp_context=multiprocessing.get_context("spawn" if with_threads else None),
+        initializer=_end_with_parent,
     )
 
 
