@@ -74,13 +74,21 @@
     return true;
   };
 
-  // Changes settings in the text; `fallback` where the first way is refused by the reader.
+  // Changes settings in the text; `fallback` where the first way is refused by the reader. What the reader refuses in the end does not become the text:
+  // the controls go back to what that says, and the reason is told at the top, as whoever moves a slider does not see what is below the text.
   const change = async (changes, fallback) => {
     const base = state.text;
     const set = async (list) => {
       const answer = await askReader({ do: 'set', text: base, changes: list, name: state.name, written: paths() });
       if (!answer.ok) { say(answer.text, true); return false; }
-      if (fallback && list !== fallback && !answer.read.ok) return false;
+      if (!answer.read.ok) {
+        if ((!fallback || list === fallback) && state.text === base) {
+          const [problem] = answer.read.problems || [];
+          say(`That is not possible here: ${problem ? problem.what : answer.read.text}.`, true);
+          build();
+        }
+        return false;
+      }
       return take(answer.text, { known: answer.read });
     };
     if (await set(changes)) return true;
@@ -222,14 +230,14 @@
   const decades = (from, to) => { const out = []; for (let e = from; e < to; e++) for (const t of TENTHS) out.push(+(t * 10 ** e).toPrecision(3)); out.push(10 ** to); return out; };
   const plainRate = (v) => (v >= 1e9 ? `${+(v / 1e9).toPrecision(9)}gbit` : v >= 1e6 ? `${+(v / 1e6).toPrecision(9)}mbit` : v >= 1e3 ? `${+(v / 1e3).toPrecision(9)}kbit` : `${v}bit`);
   const plainTime = (v) => (v >= 1 ? `${+v.toPrecision(9)}s` : v >= 1e-3 ? `${+(v * 1e3).toPrecision(9)}ms` : `${+(v * 1e6).toPrecision(9)}us`);
-  // Each: where it is, what it is now, the values it may have, how one is written and shown.
+  // Each: where it is, the values it may have (and what they have to be above), what it is now, how one is written and shown.
   const SLIDERS = [
     { key: 'rate', label: 'Rate', of: 'link', values: decades(4, 9), now: (link) => link.rate, path: () => linkPath('rate'), write: (v) => toml(plainRate(v)), show: (v) => withUnit('bps', v) },
     { key: 'delay', label: 'Delay, one way', of: 'link', values: decades(-4, 0), now: (link) => link.delay, path: () => linkPath('delay'), write: (v) => toml(plainTime(v)), show: (v) => (v ? withUnit('seconds', v) : '0') },
     { key: 'flows', label: 'Flows', of: 'group', values: [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 100], now: (group) => group.count, path: () => groupPath('count'), write: String, show: String },
     { key: 'loss', label: 'Loss on the link', of: 'link', values: [0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1], now: (link) => link.loss, path: lossPath, write: (v) => String(v), show: (v) => `${number(100 * v)} %` },
     { key: 'buffer', label: 'Buffer', of: 'link', values: [0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 10], now: (link, variant) => inBdp(link, variant), path: () => linkPath('queue.limit'), write: (v) => toml(`${v}bdp`), show: (v) => (v === null ? 'as written' : `${number(v)} × rate × RTT`) },
-    { key: 'duration', label: 'Duration', of: 'file', values: [2, 5, 10, 15, 20, 30, 45, 60, 100, 200], now: (_, variant) => variant.duration, path: () => 'duration', write: (v) => toml(plainTime(v)), show: (v) => withUnit('seconds', v) },
+    { key: 'duration', label: 'Duration', of: 'file', values: [2, 5, 10, 15, 20, 30, 45, 60, 100, 200], above: () => Math.max(...variants().map((v) => v.measure[0])), now: (_, variant) => variant.duration, path: () => 'duration', write: (v) => toml(plainTime(v)), show: (v) => withUnit('seconds', v) },
   ];
   // A buffer that is written in bandwidth-delay products as such; any other in packets, which has no place among those.
   const inBdp = (_, variant) => { const m = /^"\s*([\d.]+)\s*bdp\s*"$/.exec(variant.written[linkPath('queue.limit')] || ''); return m ? +m[1] : null; };
@@ -250,12 +258,14 @@
       slider.next = slider.steps[input.value];
       if (slider.busy) return;
       slider.busy = true;
+      let taken = true;
       while (slider.next !== null) {
         const value = slider.next;
         slider.next = null;
-        if (value !== null) await change([{ path: spec.path(), value: spec.write(value) }]);
+        if (value !== null) taken = await change([{ path: spec.path(), value: spec.write(value) }]);
       }
       slider.busy = false;
+      if (!taken) build();
     });
     slider.place = (link, group, variant) => {
       const thing = spec.of === 'link' ? link : spec.of === 'group' ? group : variant;
@@ -263,7 +273,8 @@
       if (!thing || slider.busy) return;
       const now = spec.now(thing, variant);
       // The value of the text has its place among the usual ones; a buffer in packets stands before them.
-      slider.steps = now === null ? [null, ...spec.values] : [...new Set([...spec.values, now])].sort((a, b) => a - b);
+      const values = spec.above ? spec.values.filter((v) => v > spec.above()) : spec.values;
+      slider.steps = now === null ? [null, ...values] : [...new Set([...values, now])].sort((a, b) => a - b);
       input.max = slider.steps.length - 1;
       input.value = slider.steps.indexOf(now);
       show();

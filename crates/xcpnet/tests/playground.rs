@@ -123,6 +123,7 @@ fn in_a_browser() {
     assert_eq!(browser.eval(named), serde_json::json!([]), "everything to be used has a name");
     hostile(&mut browser, &engine);
     a_loss_keeps_its_direction(&mut browser, &engine);
+    what_is_refused_changes_nothing(&mut browser);
     the_address_keeps_what_is_looked_at(&mut browser, &engine);
 }
 
@@ -373,6 +374,30 @@ fn a_loss_keeps_its_direction(browser: &mut Browser, engine: &Path) {
     let expected = text.replace("probability = 0.01,", "probability = 0.001,");
     assert_ne!(expected, text);
     assert_eq!(same_as_the_command_line(browser, dir.path()), expected);
+}
+
+/// In a page of the lesson, which measures from 10 s on: the slider has nothing shorter. Where the
+/// rest of the file forbids what a slider has, it goes back, and the reason is told beside it.
+fn what_is_refused_changes_nothing(browser: &mut Browser) {
+    and_wait(browser, &slide("duration", 0));
+    assert_eq!(browser.eval("playground.state.read.variants[0].duration"), 15);
+    let to_the_end = "playground.take(playground.state.text \
+        .replace('duration = \"15s\"', 'duration = \"40s\"') \
+        .replace('from = \"10s\"', 'from = \"1s\", to = \"40s\"'))";
+    and_wait(browser, to_the_end);
+    let text = browser.eval("playground.state.text");
+    let told = format!(
+        "{}; new Promise((done) => {{ const look = () => \
+        (document.getElementById('status').classList.contains('bad') ? \
+        done(document.getElementById('status').textContent) : setTimeout(look, 10)); look(); }})",
+        slide("duration", 0)
+    );
+    let told = browser.eval(&told);
+    assert!(told.as_str().unwrap().starts_with("That is not possible here: "), "{told}");
+    let duration = "document.getElementById('slider-duration').getAttribute('aria-valuetext')";
+    assert_eq!(browser.eval(duration), "40 s");
+    assert_eq!(browser.eval("playground.state.text"), text);
+    assert_eq!(browser.eval("document.getElementById('problems').children.length"), 0);
 }
 
 /// A scenario all of whose names are markup.
