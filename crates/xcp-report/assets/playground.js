@@ -193,10 +193,10 @@
       drawSoon();
       return;
     }
-    column.warn.textContent = '';
     column.answer = answer;
     column.took = took;
     column.summary = JSON.parse(answer.json);
+    column.warn.textContent = notes(column.summary);
     column.ranText = state.text;
     column.index = null;
     column.card.classList.toggle('stale', !!column.wanted);
@@ -218,6 +218,8 @@
     keep();
   };
 
+  // What one should know before believing the numbers, as `xcpnet run` tells it.
+  const notes = ({ notes: list = [] }) => [...list.slice(0, 3), ...(list.length > 3 ? [`and ${list.length - 3} more`] : [])].join('; ');
   const rtt = (summary) => { const list = summary.flows.map((f) => f.rtt_mean).filter((r) => r > 0); return list.length ? list.reduce((a, b) => a + b, 0) / list.length : NaN; };
   const told = (column) => {
     const link = column.summary.links[mainLink()];

@@ -124,6 +124,7 @@ fn in_a_browser() {
     hostile(&mut browser, &engine);
     a_loss_keeps_its_direction(&mut browser, &engine);
     what_is_refused_changes_nothing(&mut browser);
+    notes_stand_with_the_numbers(&mut browser);
     the_address_keeps_what_is_looked_at(&mut browser, &engine);
 }
 
@@ -398,6 +399,22 @@ fn what_is_refused_changes_nothing(browser: &mut Browser) {
     assert_eq!(browser.eval(duration), "40 s");
     assert_eq!(browser.eval("playground.state.text"), text);
     assert_eq!(browser.eval("document.getElementById('problems').children.length"), 0);
+}
+
+/// What `xcpnet run` notes about a run is told on the page, too, for as long as it is so.
+fn notes_stand_with_the_numbers(browser: &mut Browser) {
+    let choose = |kind: &str| {
+        format!(
+            "(s => {{ s.value = '{kind}'; s.dispatchEvent(new Event('change')); }})(document.getElementById('kind-0'))"
+        )
+    };
+    let warned = "document.querySelector('.card .warn').textContent";
+    assert_eq!(browser.eval(warned), "");
+    and_wait(browser, &choose("drop-tail"));
+    let told = browser.eval(warned);
+    assert!(told.as_str().unwrap().contains("speaks XCP but crosses no XCP queue"), "{told}");
+    and_wait(browser, &choose("xcp"));
+    assert_eq!(browser.eval(warned), "");
 }
 
 /// A scenario all of whose names are markup.
