@@ -336,7 +336,8 @@
     while (columns.length < wanted.length) columns.push(column(columns.length));
     for (const id of ['cards', 'views']) $(id).style.setProperty('--cols', wanted.length);
     columns.forEach((c, i) => { c.variant = wanted[i]; place(c); });
-    $('compare-bar').hidden = variants().length >= SHOWN || !tcpGroups(variant).length || !state.link;
+    const isCubic = (v) => tcpGroups(v).every((g) => g.congestion === 'cubic') && v.links.every((l) => l.name !== state.link || l.queue === 'drop-tail');
+    $('compare-bar').hidden = variants().length >= SHOWN || !tcpGroups(variant).length || !state.link || variants().some(isCubic);
     options($('of'), wanted.map((i) => [String(i), variants()[i].name || 'the run']), wanted.map(String).includes($('of').value) ? $('of').value : String(wanted[0]));
     $('only-print').textContent = state.text;
     if (buildRows()) drawSoon();

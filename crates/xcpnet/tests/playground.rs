@@ -143,6 +143,8 @@ fn sliders_and_choices(browser: &mut Browser, dir: &Path) {
         assert!(text.contains(expected), "{name}: {text}");
         the_charts_show_the_last_run(browser);
     }
+    let offered = "!document.getElementById('compare-bar').hidden";
+    assert_eq!(browser.eval(offered), false, "CUBIC is there already");
     let choose = |id: &str, value: &str| {
         format!(
             "(s => {{ s.value = '{value}'; s.dispatchEvent(new Event('change')); }})(document.getElementById('{id}'))"
@@ -158,6 +160,7 @@ fn sliders_and_choices(browser: &mut Browser, dir: &Path) {
         assert!(text.contains(expected), "{id}: {text}");
         the_charts_show_the_last_run(browser);
     }
+    assert_eq!(browser.eval(offered), true);
     and_wait(browser, "document.getElementById('compare').click()");
     assert_eq!(browser.eval("playground.columns.length"), 3);
     same_as_the_command_line(browser, dir);
