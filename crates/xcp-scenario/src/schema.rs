@@ -16,8 +16,9 @@ fn pattern(units: &str) -> String {
     format!("{NUMBER}({units})\\s*$")
 }
 
+/// "10Mbps" is neither: the reader asks which of bits and bytes it means.
 fn rate_pattern() -> String {
-    pattern("([kKmMgGtT][iI]?)?([bB][iI][tT](/[sS])?|[bB][pP][sS])")
+    pattern("([kKmMgGtT][iI]?)?[bB][iI][tT](/[sS])?|([kmgt]i?)?bps")
 }
 
 fn time_pattern() -> String {

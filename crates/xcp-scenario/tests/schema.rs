@@ -228,6 +228,7 @@ fn both_refuse_wrong_keys_and_values() {
         ("\"10mbit\"", "\"10\""),
         ("\"10mbit\"", "\"-10mbit\""),
         ("\"10mbit\"", "10"),
+        ("\"10mbit\"", "\"10Mbps\""),
         ("limit = 10", "limit = 0"),
         ("limit = 10", "limit = \"33%\""),
         ("limit = 10", "limits = 10"),
