@@ -120,6 +120,14 @@ pub fn theory(
         .transpose()
         .map_err(|e| pyo3::exceptions::PyValueError::new_err(format!("at: {e}")))?;
     let loaded = load(name, text, settings, &variants)?;
+    for one in &loaded {
+        if at.is_some_and(|at| at > one.scenario.duration) {
+            let end = one.scenario.duration as f64 / 1e9;
+            return Err(pyo3::exceptions::PyValueError::new_err(format!(
+                "at: the run ends at {end} s; give an earlier instant"
+            )));
+        }
+    }
     let said = py.detach(|| {
         loaded.iter().map(|one| xcp_theory::said::say(&one.scenario, at, fluid)).collect::<Vec<_>>()
     });

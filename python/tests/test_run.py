@@ -96,7 +96,7 @@ def test_theory_is_that_of_the_command_line(cli: str) -> None:
     assert xcpnet.theory(path) == [json.loads(line) for line in out.splitlines()]
 
 
-def test_what_is_wrong_is_told_with_its_line() -> None:
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(xcpnet.ScenarioError) as told:
         xcpnet.Scenario.from_text(SMALL.replace("delay", "dealy"), "ship.toml")
     problems = told.value.problems
@@ -112,6 +112,9 @@ def test_what_is_wrong_is_told_with_its_line() -> None:
         xcpnet.Scenario.from_text(SMALL).set({"flow.congestion": "cubik"})
     with pytest.raises(FileNotFoundError):
         xcpnet.Scenario("no-such-file.toml")
+    (tmp_path / "latin1.toml").write_bytes(b'title = "\xe9"')
+    with pytest.raises(ValueError, match=r"latin1\.toml is not UTF-8 text"):
+        xcpnet.Scenario(tmp_path / "latin1.toml")
 
 
 def test_others_run_meanwhile() -> None:
@@ -329,6 +332,32 @@ def parallel(**second: str) -> xcpnet.Network:
         ),
         (lambda: xcpnet.run(small_network())[:], TypeError, "by its variant's name or its number"),
         (parallel, ValueError, "two edges are named S-D: give each a `name`"),
+        (
+            lambda: xcpnet.run(b"ship.toml"),
+            TypeError,
+            "^b'ship.toml' is no scenario: give a file's",
+        ),
+        (lambda: xcpnet.run(""), ValueError, "^an empty text is no path"),
+        (
+            lambda: small_network().flow("S", "D", cc="xcp", congestion="cubic"),
+            TypeError,
+            "^cc is short for congestion",
+        ),
+        (
+            lambda: xcpnet.Scenario.from_text(SMALL).with_seed(True),
+            xcpnet.ScenarioError,
+            "this is true or false",
+        ),
+        (
+            lambda: xcpnet.Sweep(small_network(), {"seed": [1, 2]}),
+            ValueError,
+            "^seeds are not part of the grid: give them as seeds=",
+        ),
+        (
+            lambda: xcpnet.theory(small_network(), at="300ms"),
+            ValueError,
+            "^at: the run ends at 0.2 s; give an earlier instant",
+        ),
     ],
 )
 def test_what_is_given_wrongly_is_told(wrong: Any, kind: Any, told: str) -> None:
@@ -341,6 +370,7 @@ def test_what_is_given_wrongly_is_told(wrong: Any, kind: Any, told: str) -> None
 def test_what_is_given_otherwise_is_taken() -> None:
     assert sorted(xcpnet.run(parallel(name="other")).summary["links"])[::2] == ["S-D", "other"]
     assert len(xcpnet.sweep(small_network(), shard=1).runs) == 1
+    assert xcpnet.Sweep(xcpnet.Scenario.from_text(SMALL), variants="TCP").runs == 1
 
 
 def test_claims_are_judged() -> None:

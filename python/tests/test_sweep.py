@@ -298,7 +298,10 @@ def test_other_sweeps_and_builds_are_refused(tmp_path: Path) -> None:
     (out / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(xcpnet.SweepError, match="was changed"):
         xcpnet.open(out)
-    with pytest.raises(xcpnet.SweepError, match="contains no sweep"):
+    with pytest.raises(xcpnet.SweepError, match="contains no sweep in shards$"):
+        xcpnet.open(tmp_path)
+    (tmp_path / "runs.parquet").touch()
+    with pytest.raises(xcpnet.SweepError, match="but the tables that `xcpnet sweep` wrote"):
         xcpnet.open(tmp_path)
     with pytest.raises(OSError, match="cannot write /proc/none"):
         xcpnet.sweep(small_sweep(), out="/proc/none")

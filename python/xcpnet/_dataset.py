@@ -128,5 +128,8 @@ def open(place: str | os.PathLike[str]) -> Dataset:
     where = store(place)
     plan = plan_of(where)
     if plan is None:
-        raise SweepError(f"{os.fspath(place)} contains no sweep in shards")
+        what = f"{os.fspath(place)} contains no sweep in shards"
+        if where.has("runs.parquet"):
+            what += ", but the tables that `xcpnet sweep` wrote: runs.parquet, links.parquet, ..."
+        raise SweepError(what)
     return Dataset(os.fspath(place), plan, where)

@@ -7,10 +7,10 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-Table = dict[str, Any]
+Keys = dict[str, Any]
 
 
-def _keys(given: Mapping[str, Any]) -> Table:
+def _keys(given: Mapping[str, Any]) -> Keys:
     return {
         key.rstrip("_").replace("_", "-"): value
         for key, value in given.items()
@@ -18,7 +18,7 @@ def _keys(given: Mapping[str, Any]) -> Table:
     }
 
 
-class Law(Table):
+class Law(Keys):
     """A router's law: a preset, and any of its choices by its key (docs/scenario.md, "law").
 
     >>> import xcpnet
@@ -32,12 +32,12 @@ class Law(Table):
         super().__init__(_keys({"preset": preset, **choices}))
 
 
-def queue(kind: str, **keys: Any) -> Table:
+def queue(kind: str, **keys: Any) -> Keys:
     """A queue of a kind: ``queue("red", limit="2bdp")``."""
     return _keys({"kind": kind, **keys})
 
 
-def xcp(limit: Any = None, law: str | Mapping[str, Any] | None = None, **keys: Any) -> Table:
+def xcp(limit: Any = None, law: str | Mapping[str, Any] | None = None, **keys: Any) -> Keys:
     """An XCP router's queue.
 
     >>> import xcpnet
@@ -47,12 +47,12 @@ def xcp(limit: Any = None, law: str | Mapping[str, Any] | None = None, **keys: A
     return queue("xcp", limit=limit, law=law, **keys)
 
 
-def drop_tail(limit: Any = None, **keys: Any) -> Table:
+def drop_tail(limit: Any = None, **keys: Any) -> Keys:
     """A queue that drops what does not fit."""
     return queue("drop-tail", limit=limit, **keys)
 
 
-def red(limit: Any = None, **keys: Any) -> Table:
+def red(limit: Any = None, **keys: Any) -> Keys:
     """A RED queue."""
     return queue("red", limit=limit, **keys)
 
@@ -70,8 +70,8 @@ class Network:
 
     def __init__(self, **keys: Any) -> None:
         self._file = _keys(keys)
-        self._links: list[Table] = []
-        self._flows: list[Table] = []
+        self._links: list[Keys] = []
+        self._flows: list[Keys] = []
 
     def link(
         self,
@@ -100,6 +100,8 @@ class Network:
         self, source: str, to: str, *, count: int | None = None, cc: str | None = None, **keys: Any
     ) -> Network:
         """Adds flows from one node to another; ``cc`` is the congestion control."""
+        if cc is not None and "congestion" in keys:
+            raise TypeError("cc is short for congestion: give one of them")
         given = {"from": source, "to": to, "count": count, "congestion": cc, **keys}
         self._flows.append(_keys(given))
         return self
@@ -136,6 +138,6 @@ class Network:
             names.add(name)
         return made
 
-    def to_dict(self) -> Table:
+    def to_dict(self) -> Keys:
         """The scenario, as ``Scenario.from_dict`` takes it: a copy, which may be changed."""
         return copy.deepcopy({**self._file, "link": self._links, "flow": self._flows})

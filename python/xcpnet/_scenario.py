@@ -43,9 +43,17 @@ class Scenario:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if isinstance(path, Mapping):
             raise TypeError("a dict is no path: Scenario.from_dict(...) takes it")
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(
+                f"{path!r} is no scenario: give a file's path, or a Scenario or Network"
+            )
         name = os.fspath(path)
+        if not name:
+            raise ValueError("an empty text is no path of a scenario's file")
         try:
             text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{name} is not UTF-8 text: save it as UTF-8") from None
         except OSError:
             if "=" in name:
                 raise ValueError(
@@ -98,7 +106,7 @@ class Scenario:
     def with_seed(self, seed: int) -> Scenario:
         """The same scenario with another seed."""
         kept = tuple(one for one in self._settings if one[0] != "seed")
-        return self._with((*kept, ("seed", str(seed))), self._only)
+        return self._with((*kept, ("seed", _toml.setting("seed", seed))), self._only)
 
     def only(self, *variants: str) -> Scenario:
         """The same scenario with only these of its variants."""

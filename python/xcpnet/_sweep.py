@@ -55,9 +55,13 @@ class Sweep:
         of: AnyScenario,
         grid: Mapping[str, Any] | None = None,
         seeds: Seeds = None,
-        variants: Iterable[str] | None = None,
+        variants: Iterable[str] | str | None = None,
     ) -> None:
         self.scenario = scenario(of)
+        if "seed" in (grid or {}):
+            raise ValueError("seeds are not part of the grid: give them as seeds=...")
+        if isinstance(variants, str):
+            variants = [variants]
         fixed = {path: value for path, value in self.scenario._settings if path != "seed"}
         swept = {path: self._values(path, value) for path, value in (grid or {}).items()}
         self.settings = [(path, [value]) for path, value in fixed.items() if path not in swept]
