@@ -406,8 +406,8 @@
     c.sub.textContent = link ? `${link.name}: ${withUnit('bps', link.rate)}, ${link.queue}, ${Math.floor(link.limit)} packets at most` : '';
     for (const e of [c.congestion, c.congestion.labels[0]]) e.hidden = !tcp;
     if (tcp) {
-      // The word of the text, which says more: `sack` is Reno's window, too.
-      const word = /^"([\w-]+)"$/.exec(variant.written['flow.congestion'] || '');
+      // The word of the text, where one is everybody's: Reno may have been given SACK's recovery, which is called sack as well.
+      const word = congestionPath(c) === 'flow.congestion' && /^"([\w-]+)"$/.exec(variant.written['flow.congestion'] || '');
       options(c.congestion, [...new Set([...state.read.congestions, tcp.congestion])].map((w) => [w, w]), word ? word[1] : tcp.congestion);
     }
     for (const e of [c.kind, c.kind.labels[0]]) e.hidden = !link;

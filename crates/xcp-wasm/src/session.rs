@@ -10,7 +10,9 @@ use xcp_model::packet_hops;
 use xcp_model::record::Recorder;
 use xcp_model::run::{Quantity, Run, Subject};
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
-use xcp_model::{Direction, Discipline, Limit, Sampling, Scenario, Traffic};
+use xcp_model::{
+    Congestion, Direction, Discipline, Limit, Recovery, Sampling, Scenario, Tcp, Traffic, XcpSender,
+};
 use xcp_report::csv::{self, Kind};
 use xcp_report::json::Told;
 use xcp_report::plot::{self, Wanted, figure};
@@ -272,7 +274,7 @@ fn variant(scenario: &Scenario, text: &str, paths: &[String]) -> Value {
         .map(|flows| {
             let group = &flows[0].group;
             let congestion = match &group.traffic {
-                Traffic::Tcp(tcp) => Some(tcp.congestion.name().to_owned()),
+                Traffic::Tcp(tcp) => Some(word(tcp)),
                 Traffic::Udp(_) => None,
             };
             json!({
@@ -300,6 +302,19 @@ fn variant(scenario: &Scenario, text: &str, paths: &[String]) -> Value {
         "sampled": scenario.sample != Sampling::Off,
         "written": paths.iter().map(own).collect::<serde_json::Map<_, _>>(),
     })
+}
+
+/// The word of the scenario's language that comes nearest to what a flow does: more than its
+/// congestion control's name, as one word says with which sender or recovery, too.
+fn word(tcp: &Tcp) -> &str {
+    match (&tcp.congestion, tcp.xcp_sender, tcp.recovery) {
+        (Congestion::Xcp, XcpSender::Robust, _) => "xcp-robust",
+        (Congestion::Reno, _, Recovery::NewRenoImpatient | Recovery::NewRenoSlowButSteady) => {
+            "newreno"
+        }
+        (Congestion::Reno, _, Recovery::Sack | Recovery::SackLinux) => "sack",
+        (congestion, ..) => congestion.name(),
+    }
 }
 
 /// The law from which an XCP router's settings start.

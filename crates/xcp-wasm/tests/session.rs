@@ -2,7 +2,7 @@
 //! the command line would have written.
 
 use serde_json::{Value, json};
-use xcp_scenario::{Overrides, footprint, load};
+use xcp_scenario::{CONGESTIONS, Overrides, footprint, load};
 use xcp_wasm::Session;
 
 const TEXT: &str = r#"title = "Two"
@@ -69,6 +69,21 @@ fn a_variant_has_its_law_however_it_was_set() {
         json!([{ "variant": "XCP", "path": "link.b.queue.law.preset", "value": "\"own-rtt\"" }]);
     let set = json!({ "do": "set", "text": ixcp, "changes": change });
     assert_eq!(law(ask(&mut Session::default(), &set)["text"].as_str().unwrap()), "own-rtt");
+}
+
+/// Of several groups, too, none of which is everybody's.
+#[test]
+fn a_group_has_the_word_of_its_congestion_control() {
+    for word in CONGESTIONS {
+        let more = "[[flow]]\nname = \"other\"\nfrom = \"S\"\nto = \"D\"\ncongestion = ";
+        let text = TEXT.replace(
+            "[[variant]]\nname = \"XCP\"",
+            &format!("{more}\"{word}\"\n[[variant]]\nname = \"XCP\""),
+        );
+        let read = json!({ "do": "read", "name": "two.toml", "text": text, "written": [] });
+        let answer = ask(&mut Session::default(), &read);
+        assert_eq!(answer["variants"][0]["groups"][1]["congestion"], *word, "{answer}");
+    }
 }
 
 #[test]
