@@ -264,6 +264,19 @@ def test_figures(result: xcpnet.Result, tmp_path: Path) -> None:
         assert str(told.value) == f"there is {expected}"
 
 
+def test_a_report_that_does_not_fit_leaves_nothing(result: xcpnet.Result, tmp_path: Path) -> None:
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"summary\.json"):
+            result.report(tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list((tmp_path / "out").iterdir())
+
+
 def test_what_cannot_be_pickled_says_what_to_return(result: xcpnet.Result) -> None:
     data = xcpnet.sweep(xcpnet.Sweep(xcpnet.Scenario.from_text(SMALL)), shard=1)
     for one, instead in (

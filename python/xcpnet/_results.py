@@ -155,8 +155,12 @@ class Result:
         place.mkdir(parents=True, exist_ok=True)
         for name, text in (("summary.json", self.json()), ("report.html", self.html())):
             unfinished = place / f".{name}.part"
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.replace(place / name)
+            try:
+                unfinished.write_text(text, encoding="utf-8")
+                unfinished.replace(place / name)
+            except OSError as e:
+                unfinished.unlink(missing_ok=True)
+                raise OSError(e.errno, e.strerror, str(place / name)) from None
         return place / "report.html"
 
     def __reduce__(self) -> NoReturn:
