@@ -15,7 +15,9 @@
  *      the rate at which it does neither: the share of whoever this link limits. It is smoothed
  *      over some 2^XCP_POLICER_MEMORY intervals, with what pools had in them, and is never below
  *      capacity / flows. A flow may be ahead of it by XCP_POLICER_DEPTH d; then packets are refused
- *      (the generic cell rate algorithm, ITU-T I.371). There is no margin: a flow that obeys is
+ *      (the generic cell rate algorithm, ITU-T I.371). In any case it may be by a first window of
+ *      ten packets (RFC 6928): on a path that is shorter than a packet takes to be sent, d says
+ *      nothing of what must be in flight. There is no margin: a flow that obeys is
  *      corrected by gamma of what it has too much in every d, so that all it ever had too much is
  *      less than ten d of what it loses; and the smoothed share falls no faster than a flow that
  *      was alone and must make room. (Where the gain follows a flow's own RTT, so does the depth.)
@@ -25,7 +27,9 @@
  *      else a sender that never listens keeps its bucket at the brim and gains by the fluctuations.
  *      And whoever was refused one has an eighth of that depth for a time of eight of them: else a
  *      sender that rests while it is fined comes back with a burst, before which the others give
- *      way and after which the link is empty.
+ *      way and after which the link is empty. But four packets: two for a receiver that waits for
+ *      the second one (RFC 1122 §4.2.3.2), one that is sent meanwhile, and one for clocks that
+ *      are not the same.
  *   4. The longest RTT believed is XCP_POLICER_LAG d, and at most `longest_rtt_ns`, which holds
  *      before any honest flow has spoken too; d can follow paths that become longer, in several
  *      intervals, but no single claim moves it far.
@@ -55,6 +59,8 @@
 #define XCP_POLICER_STILL (1ULL << 26) /* a 64th, as a fraction of 2^32 */
 #define XCP_POLICER_PATIENCE 16
 #define XCP_POLICER_STRICT 8 /* both eights */
+#define XCP_POLICER_FIRST 10 /* packets */
+#define XCP_POLICER_LEAST 4
 
 /* What is kept of a flow. All zero: never used. */
 struct xcp_policed {
@@ -242,15 +248,22 @@ XCP_PART xcp_policer_correct(struct xcp_forward *h, const struct xcp_path *path,
     return 0;
 }
 
-/* How far ahead of its share a flow may be. Where the gain follows a flow's own RTT, one of longer
- * RTT makes room more slowly. */
+/* How far ahead of its share a flow may be, of which a packet costs so much. Where the gain follows
+ * a flow's own RTT, one of longer RTT makes room more slowly. */
 XCP_INLINE xcp_u64 xcp_policer_depth(const struct xcp_policer *p, const struct xcp_router *r,
-                                     const struct xcp_path *path) {
-    xcp_u64 rtt, depth = p->depth_ns;
+                                     const struct xcp_policed *f, const struct xcp_path *path,
+                                     xcp_u64 now, xcp_u64 packet) {
+    xcp_u64 rtt, depth = p->depth_ns, least = XCP_POLICER_FIRST * packet;
     if (r->law.gain == XCP_GAIN_OWN_RTT && path->known) {
         rtt = (xcp_u64)path->rtt << path->re;
         rtt = rtt < r->believed_rtt_ns ? rtt : r->believed_rtt_ns;
         depth = XCP_POLICER_DEPTH * rtt > depth ? XCP_POLICER_DEPTH * rtt : depth;
+    }
+    depth = depth > least ? depth : least;
+    if (XCP_UNLIKELY(f->caught_ns) && now - f->caught_ns < XCP_POLICER_STRICT * depth) {
+        depth /= XCP_POLICER_STRICT;
+        least = XCP_POLICER_LEAST * packet;
+        depth = depth > least ? depth : least;
     }
     return depth;
 }
@@ -280,13 +293,11 @@ XCP_INLINE xcp_u32 xcp_policer_packet(struct xcp_policer *p, struct xcp_router *
     if (f->clock_ns > now) /* the time has stepped back */
         f->clock_ns = now;
     xcp_path_read(h, &path);
-    depth = xcp_policer_depth(p, r, &path);
-    if (XCP_UNLIKELY(f->caught_ns) && now - f->caught_ns < XCP_POLICER_STRICT * depth)
-        depth /= XCP_POLICER_STRICT;
+    cost = xcp_scale((xcp_u64)p->cost.m * (bytes >> 31 ? 1U << 31 : (xcp_u32)bytes), p->cost.e,
+                     1ULL << 58);
+    depth = xcp_policer_depth(p, r, f, &path, now, segments > 1 ? cost / segments : cost);
     ahead = f->due_ns - now;
     ahead = ahead >> 63 ? 0 : ahead;
-    cost = xcp_scale((xcp_u64)p->cost.m * (bytes >> 31 ? 1U << 31 : (xcp_u32)bytes), p->cost.e,
-                     1ULL << 62);
     if (XCP_UNLIKELY(ahead > depth)) {
         ahead += cost / XCP_POLICER_FINE;
         f->due_ns = now + (ahead < 2 * depth ? ahead : 2 * depth);

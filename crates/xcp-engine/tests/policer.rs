@@ -200,6 +200,33 @@ fn no_single_claim_moves_the_control_interval_far() {
     assert!(longest > 900 * MS, "paths that do become longer are followed: {longest}");
 }
 
+/// On a path of 16 us, of which the shortest control interval makes 100 us, 20 Mbit/s take six times
+/// as long for a packet. A first window passes all the same, and more than that does not; and whoever
+/// was refused a packet may still have what a receiver that waits for two packets needs in flight,
+/// but no more.
+#[test]
+fn a_short_path_has_room_for_packets() {
+    let mut site = Site::new(Preset::OwnRtt, small());
+    let packet_ns = u64::from(SIZE) * S / C;
+    let header = header(WireFormat::Extended, 16_000, 1.0);
+    let mut passes = |now: u64, packets: u32| {
+        (0..packets).filter(|_| site.packet(now, 1, SIZE, header).is_some()).count()
+    };
+    let mut now = S;
+    for _ in 0..1000 {
+        now += 2 * packet_ns; // the control interval becomes what headers say
+        passes(now, 1);
+    }
+    assert_eq!(passes(now, 40), 10, "and one has come just now");
+    now += 20 * packet_ns;
+    assert_eq!(passes(now, 40), 5);
+    now += 10 * packet_ns;
+    for _ in 0..100 {
+        now += 3 * packet_ns;
+        assert_eq!(passes(now, 3), 3);
+    }
+}
+
 /// A policer that nobody needs changes nothing of what the law decides.
 #[test]
 fn honest_headers_are_left_as_they_are() {
