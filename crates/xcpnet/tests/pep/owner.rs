@@ -363,6 +363,21 @@ fn a_device_that_comes_back_is_set_up_again() {
         assert!(carries(&site, &near, other, port));
         sends(&site, other, port + 10, || forwarded() > 0.0);
     }
+    // The same device under another name for a while, in which it is not the long link.
+    let now = |script: &str| {
+        script.split("; ").for_each(|words| ip(&site.near, words));
+    };
+    now("link set wan2 down; link set wan2 name other");
+    until("it is told", || said(&pep(&site.near, "show", &[])).contains("the device is gone"));
+    now("link set other name wan2; link set wan2 up");
+    until("it is back", || !said(&pep(&site.near, "show", &[])).contains("the device is gone"));
+    route(&site.near, "wan2", "10.71.8.2");
+    assert_eq!(shaped(), 1);
+    assert!(carries(&site, &near, other, 5029));
+    sends(&site, other, 5039, || forwarded() > 0.0);
+    assert!(pep(&site.near, "rate", &["50mbit"]).status.success());
+    let shown = said(&pep(&site.near, "show", &[]));
+    assert!(shown.contains(" of 50 Mbit/s in use"), "{shown}");
     near.down(true);
     settles(&site.near, &before);
 }
