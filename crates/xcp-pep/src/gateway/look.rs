@@ -133,9 +133,10 @@ fn bridges(devices: &[(&str, &Device)]) -> Finding {
         return Finding::in_the_way(
             "bridges",
             format!(
-                "--{option}: {} is a bridge, and {} is on: new connections would hang",
+                "--{option}: {} is a bridge, and {} {} on: new connections would hang",
                 bridge.name,
-                on.join(" and ")
+                on.join(" and "),
+                if on.len() == 1 { "is" } else { "are" }
             ),
             format!(
                 "{} (Docker and Kubernetes switch it on: give them a bridge in another network \
