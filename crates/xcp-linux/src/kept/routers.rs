@@ -172,6 +172,14 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             }
             Shaping::None => Ok(()),
         };
+        // The law counts it, and would be alone in that: whatever does not heed the law has to be
+        // held to the link's rate by the shaper.
+        let shaped = match u16::try_from(plan.law.overhead_bytes).unwrap_or(u16::MAX) {
+            overhead @ 1.. if plan.shaping != Shaping::None => {
+                shaped.and_then(|()| qdisc::set_overhead(nl, index, Whose::Router, overhead))
+            }
+            _ => shaped,
+        };
         if let Err(e) = shaped.map_err(Error::from).and_then(|()| all.rename(&unfinished, &name)) {
             // The first error is the one to tell.
             let _ = namespace.run(|| router.detach());

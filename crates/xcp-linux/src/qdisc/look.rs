@@ -24,6 +24,8 @@ pub struct QdiscInfo {
     /// To what it limits the device: the rate of a tbf, the ceiling of an htb that has one class at
     /// the top.
     pub rate_bps: Option<u64>,
+    /// What it adds to each frame when it reckons with that rate, bytes.
+    pub overhead: u16,
     /// The longest frame that a tbf lets through, bytes: its burst. It drops longer ones.
     pub longest_frame: Option<u32>,
     /// What the queue below the shaper holds at the most, if it is a pfifo or bfifo.
@@ -84,6 +86,7 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
             handle: qdisc.handle,
             shaper,
             rate_bps: tbf.and_then(options::tbf_rate_bps),
+            overhead: tbf.and_then(options::tbf_overhead).unwrap_or_default(),
             longest_frame: tbf.and_then(options::tbf_burst),
             limit: None,
             others: None,
@@ -101,6 +104,7 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
             handle: 0,
             shaper: None,
             rate_bps: None,
+            overhead: 0,
             longest_frame: None,
             limit: None,
             others: None,
@@ -110,10 +114,12 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
     };
     if info.shaper == Some(Shaper::Htb) {
         let top = |class: &Described<'_>| {
-            (class.parent == ROOT).then(|| options::htb_class_rate_bps(class.options()?)).flatten()
+            let options = class.options().filter(|_| class.parent == ROOT)?;
+            Some((options::htb_class_rate_bps(options)?, options::htb_class_overhead(options)?))
         };
-        if let [rate_bps] = nl.classes(index, top)?[..] {
+        if let [(rate_bps, overhead)] = nl.classes(index, top)?[..] {
             info.rate_bps = Some(rate_bps);
+            info.overhead = overhead;
         }
     }
     if let Some(whose) = info.whose

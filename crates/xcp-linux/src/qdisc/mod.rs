@@ -7,7 +7,8 @@
 //!
 //! Or one for what is urgent and goes first, and one for the rest ([`install_urgent`]).
 //!
-//! A rate counts bytes of Ethernet frames: the IP packet and 14 bytes.
+//! A rate counts bytes of Ethernet frames: the IP packet and 14 bytes; and what the link adds to
+//! each, if that is said ([`set_overhead`]).
 
 mod look;
 mod options;
@@ -263,7 +264,31 @@ pub fn change_rate(
             why,
         ));
     }
-    let rate = rate(nl, index, rate_bps)?;
+    let rate = rate(nl, index, rate_bps)?.with_overhead(info.overhead);
+    set_rate(nl, index, whose, &info, shaper, rate)
+}
+
+/// Has a shaper of ours count so many bytes more for each frame: what the link adds to it. For a
+/// packet that the device will cut up, they count once.
+pub fn set_overhead(nl: &mut Netlink, index: u32, whose: Whose, overhead: u16) -> Result<()> {
+    let info = own(nl, index, whose, "change the overhead")?;
+    match (info.shaper, info.rate_bps) {
+        (Some(shaper), Some(rate_bps)) if info.overhead != overhead => {
+            let rate = rate(nl, index, rate_bps)?.with_overhead(overhead);
+            set_rate(nl, index, whose, &info, shaper, rate)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn set_rate(
+    nl: &mut Netlink,
+    index: u32,
+    whose: Whose,
+    info: &QdiscInfo,
+    shaper: Shaper,
+    rate: Rate,
+) -> Result<()> {
     match shaper {
         Shaper::Htb => {
             set_class(nl, index, whose, &rate)?;

@@ -39,6 +39,8 @@ pub struct Rate {
     pub burst: u32,
     /// Bytes of the largest frame.
     frame: u32,
+    /// Bytes that each frame takes on the link beside those that the kernel counts.
+    overhead: u16,
 }
 
 impl Rate {
@@ -49,20 +51,25 @@ impl Rate {
         let frame = u64::from(mtu) + ETHERNET_HEADER;
         let burst = frame + (u128::from(bytes_per_s) * u128::from(BURST_NS) / 1_000_000_000) as u64;
         let bounded = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-        Self { bytes_per_s, burst: bounded(burst), frame: bounded(frame) }
+        Self { bytes_per_s, burst: bounded(burst), frame: bounded(frame), overhead: 0 }
+    }
+
+    /// The same for a link on which each frame takes so many bytes more.
+    pub fn with_overhead(self, overhead: u16) -> Self {
+        Self { overhead, ..self }
     }
 
     /// So many thousandths of it, with a burst of one frame: what the whole may send at once is
     /// bounded by its own.
     pub fn share(&self, thousandths: u16) -> Self {
         let bytes_per_s = (u128::from(self.bytes_per_s) * u128::from(thousandths) / 1000) as u64;
-        Self { bytes_per_s: bytes_per_s.max(1), burst: self.frame, frame: self.frame }
+        Self { bytes_per_s: bytes_per_s.max(1), burst: self.frame, ..*self }
     }
 
     /// The burst as the time that it takes.
     fn ticks(&self) -> u32 {
-        let ns =
-            (u128::from(self.burst) * 1_000_000_000).div_ceil(u128::from(self.bytes_per_s.max(1)));
+        let bytes = u128::from(self.burst) + u128::from(self.overhead);
+        let ns = (bytes * 1_000_000_000).div_ceil(u128::from(self.bytes_per_s.max(1)));
         u32::try_from(ns.div_ceil(u128::from(TICK_NS))).unwrap_or(u32::MAX)
     }
 
@@ -70,6 +77,7 @@ impl Rate {
     fn specification(&self) -> [u8; 12] {
         let mut bytes = [0; 12];
         bytes[1] = ETHERNET;
+        bytes[2..4].copy_from_slice(&self.overhead.to_ne_bytes());
         bytes[8..]
             .copy_from_slice(&u32::try_from(self.bytes_per_s).unwrap_or(u32::MAX).to_ne_bytes());
         bytes
@@ -148,12 +156,30 @@ pub fn tbf_rate_bps(options: &[u8]) -> Option<u64> {
     rate_bps(attribute(options, tbf_attribute::PARMS)?, attribute(options, tbf_attribute::RATE64))
 }
 
-/// The burst of a tbf, in bytes; `None` where it is more than the kernel tells.
+/// What the specification of a rate, which comes first in the parameters of htb's class and of tbf,
+/// adds to each frame.
+fn overhead(parameters: &[u8]) -> Option<u16> {
+    Some(u16::from_ne_bytes(parameters.get(2..4)?.try_into().ok()?))
+}
+
+/// What htb's class adds to each frame, in bytes.
+pub fn htb_class_overhead(options: &[u8]) -> Option<u16> {
+    overhead(attribute(options, htb_attribute::PARMS)?)
+}
+
+/// What a tbf adds to each frame, in bytes.
+pub fn tbf_overhead(options: &[u8]) -> Option<u16> {
+    overhead(attribute(options, tbf_attribute::PARMS)?)
+}
+
+/// The burst of a tbf, in bytes of the longest frame that it lets through; `None` where it is more
+/// than the kernel tells.
 pub fn tbf_burst(options: &[u8]) -> Option<u32> {
     // rate, peak rate, limit, buffer
     let ticks = number(attribute(options, tbf_attribute::PARMS)?, 28)?;
     let bytes_per_s = u128::from(tbf_rate_bps(options)? / 8);
-    let bytes = u128::from(ticks) * u128::from(TICK_NS) * bytes_per_s / 1_000_000_000;
+    let bytes = (u128::from(ticks) * u128::from(TICK_NS) * bytes_per_s / 1_000_000_000)
+        .saturating_sub(u128::from(tbf_overhead(options)?));
     u32::try_from(bytes).ok().filter(|_| ticks < u32::MAX)
 }
 
@@ -196,12 +222,15 @@ mod tests {
         }
 
         #[test]
-        fn rates_are_read_back(bytes_per_s in 1u64..50_000_000_000) {
-            let rate = Rate::new(bytes_per_s * 8, 1500);
+        fn rates_are_read_back(bytes_per_s in 1u64..50_000_000_000, overhead: u16) {
+            let rate = Rate::new(bytes_per_s * 8, 1500).with_overhead(overhead);
             prop_assert_eq!(htb_class_rate_bps(&written(|r| htb_class(r, &rate.share(300), &rate, 1))), Some(bytes_per_s * 8));
             let share = (u128::from(bytes_per_s) * 3 / 10).max(1) as u64;
             prop_assert_eq!(htb_class_share(&written(|r| htb_class(r, &rate.share(300), &rate, 1))), Some((share * 8, 1)));
+            let class = written(|r| htb_class(r, &rate.share(300), &rate, 1));
+            prop_assert_eq!(htb_class_overhead(&class), Some(overhead));
             let tbf = written(|r| tbf(r, &rate, 5));
+            prop_assert_eq!(tbf_overhead(&tbf), Some(overhead));
             prop_assert_eq!(tbf_rate_bps(&tbf), Some(bytes_per_s * 8));
             let tick = (bytes_per_s * TICK_NS).div_ceil(1_000_000_000) as u32;
             match tbf_burst(&tbf) {

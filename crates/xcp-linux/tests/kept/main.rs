@@ -23,7 +23,7 @@ use xcp_linux::endpoint::{Endpoint, EndpointConfig, Give};
 use xcp_linux::kept::{self, EndpointPlan, RouterPlan, Shaping};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
-use xcp_linux::qdisc::{self, Limit, Shaper};
+use xcp_linux::qdisc::{self, Limit, Others, Shaper};
 use xcp_linux::router::Hook;
 
 const BPFFS: &str = "/sys/fs/bpf";
@@ -501,6 +501,37 @@ fn a_device_whose_frames_have_grown() {
             let adapted = kept::change("left", Some(10_000_000), None, &namespace).unwrap();
             assert_eq!(adapted.drops_beyond(), None);
             kept::delete("left", &namespace).unwrap();
+        }
+    });
+}
+
+/// What the law adds to each packet the shaper adds, too, with every shaper and after every change.
+#[test]
+fn the_shaper_knows_what_the_link_adds() {
+    apart(|| {
+        mount_bpf(c"mode=0700");
+        let (namespace, index) = device();
+        let limit = Limit::Packets(100);
+        for shaping in [
+            Shaping::Ours(Shaper::Htb, limit),
+            Shaping::Ours(Shaper::Tbf, limit),
+            Shaping::Classes { others: Others::Fair(700), limit, law_share: 1000 },
+        ] {
+            let mut plan = plan(shaping, Hook::Any);
+            plan.law.overhead_bytes = 38;
+            let added = kept::add(&plan, &namespace).unwrap();
+            assert_eq!(added.qdisc.overhead, 38, "{shaping:?}");
+            let changed =
+                kept::change("left", Some(20_000_000), Some(Limit::Packets(50)), &namespace)
+                    .unwrap();
+            assert_eq!(
+                (changed.qdisc.overhead, changed.qdisc.rate_bps),
+                (38, Some(20_000_000)),
+                "{shaping:?}"
+            );
+            assert_eq!((changed.qdisc.others, changed.drops_beyond()), (added.qdisc.others, None));
+            kept::delete("left", &namespace).unwrap();
+            assert_nothing_left(&namespace, index);
         }
     });
 }

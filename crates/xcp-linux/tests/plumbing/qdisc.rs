@@ -42,11 +42,12 @@ fn what_is_installed_is_what_is_found() {
         limit.clone(),
         1u64..13_000_000_000,
         limit,
+        any::<u16>(),
     );
     let mut runner =
         TestRunner::new(Config { cases: 40, failure_persistence: None, ..Config::default() });
     runner
-        .run(&step, |(shaper, rate, limit, new_rate, new_limit)| {
+        .run(&step, |(shaper, rate, limit, new_rate, new_limit, overhead)| {
             let mut nl = Netlink::open_in(&wire.left).unwrap();
             // One after another without removal between, as a user might.
             qdisc::install(&mut nl, index, Whose::Router, shaper, rate * 8, limit).unwrap();
@@ -59,20 +60,27 @@ fn what_is_installed_is_what_is_found() {
                 found
             );
             prop_assert_eq!(
-                (found.shaper, found.rate_bps, found.limit),
-                (Some(shaper), Some(rate * 8), Some(limit))
+                (found.shaper, found.rate_bps, found.limit, found.overhead),
+                (Some(shaper), Some(rate * 8), Some(limit), 0)
             );
+            qdisc::set_overhead(&mut nl, index, Whose::Router, overhead).unwrap();
+            let found = qdisc::root(&mut nl, index).unwrap();
+            prop_assert_eq!(
+                (found.shaper, found.rate_bps, found.limit, found.overhead),
+                (Some(shaper), Some(rate * 8), Some(limit), overhead)
+            );
+            prop_assert!(found.longest_frame.is_none_or(|longest| longest >= 1518));
             qdisc::change_rate(&mut nl, index, Whose::Router, shaper, new_rate * 8).unwrap();
             let found = qdisc::root(&mut nl, index).unwrap();
             prop_assert_eq!(
-                (found.shaper, found.rate_bps, found.limit),
-                (Some(shaper), Some(new_rate * 8), Some(limit))
+                (found.shaper, found.rate_bps, found.limit, found.overhead),
+                (Some(shaper), Some(new_rate * 8), Some(limit), overhead)
             );
             qdisc::change_limit(&mut nl, index, Whose::Router, new_limit).unwrap();
             let found = qdisc::root(&mut nl, index).unwrap();
             prop_assert_eq!(
-                (found.shaper, found.rate_bps, found.limit),
-                (Some(shaper), Some(new_rate * 8), Some(new_limit))
+                (found.shaper, found.rate_bps, found.limit, found.overhead),
+                (Some(shaper), Some(new_rate * 8), Some(new_limit), overhead)
             );
             Ok(())
         })

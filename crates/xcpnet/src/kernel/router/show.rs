@@ -20,6 +20,9 @@ pub(super) fn queue(router: &KeptRouter) -> String {
         Some(Limit::Bytes(n)) => words.push(format!("limit {n}b")),
         None => {}
     }
+    if router.qdisc.overhead > 0 {
+        words.push(format!("overhead {}", router.qdisc.overhead));
+    }
     match router.qdisc.others {
         Some(Others::First) => words.push("others first".into()),
         Some(Others::Last) => words.push("others last".into()),
@@ -115,7 +118,7 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
             Some(Limit::Bytes(n)) => json!({"bytes": n}),
             None => serde_json::Value::Null,
         },
-        "drops_beyond": router.drops_beyond(),
+        "overhead": router.qdisc.overhead, "drops_beyond": router.drops_beyond(),
         "capacity": state.capacity_bps, "input_traffic": state.input_traffic_bps, "utilisation": utilisation(&status),
         "control_interval": state.control_interval_s, "mean_rtt": state.mean_rtt_s,
         "min_interval": state.min_interval_s, "max_interval": state.max_interval_s, "flows_estimated": state.flows_estimated,
