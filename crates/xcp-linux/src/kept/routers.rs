@@ -89,11 +89,21 @@ impl KeptRouter {
         self.qdisc.whose == Some(Whose::Router)
     }
 
-    /// The longest frame that the shaper lets through, bytes, where the device has longer ones: its
-    /// MTU has grown since the shaper was made, or somebody else made it so.
+    /// The longest frame that the shaper lets through, or its queue holds, bytes, where the device
+    /// has longer ones: its MTU has grown since the shaper was made, or somebody else made it so.
     #[must_use]
     pub fn drops_beyond(&self) -> Option<u32> {
-        self.qdisc.longest_frame.filter(|longest| *longest < self.device.full_frame())
+        let longest = [self.qdisc.longest_frame, self.holds_no_more_than()].into_iter().flatten();
+        longest.min().filter(|longest| *longest < self.device.full_frame())
+    }
+
+    /// Bytes that its queue holds, if it is limited by them.
+    #[must_use]
+    pub fn holds_no_more_than(&self) -> Option<u32> {
+        match self.qdisc.limit {
+            Some(Limit::Bytes(bytes)) => Some(bytes),
+            Some(Limit::Packets(_)) | None => None,
+        }
     }
 }
 

@@ -483,22 +483,31 @@ fn another_capacity_is_shown_at_once() {
     });
 }
 
-/// A tbf drops what is longer than its burst: who shows the router is told, and how to mend it.
+/// A tbf drops what is longer than its burst, and a queue of bytes what it has no room for: who
+/// shows the router is told, and how to mend it.
 #[test]
 fn a_device_whose_frames_have_grown() {
     apart(|| {
         mount_bpf(c"mode=0700");
         let (namespace, index) = device();
-        for (shaper, drops) in [(Shaper::Tbf, true), (Shaper::Htb, false)] {
+        for (shaper, limit, drops) in [
+            (Shaper::Tbf, Limit::Packets(100), Some(1518 + 1250)),
+            (Shaper::Htb, Limit::Packets(100), None),
+            (Shaper::Htb, Limit::Bytes(9013), Some(9013)),
+            (Shaper::Htb, Limit::Bytes(9014), None),
+            (Shaper::Tbf, Limit::Bytes(2000), Some(2000)),
+        ] {
             let mut netlink = Netlink::open_in(&namespace).unwrap();
             netlink.set_mtu(index, 1500).unwrap();
-            let shaping = Shaping::Ours(shaper, Limit::Packets(100));
-            let added = kept::add(&plan(shaping, Hook::Any), &namespace).unwrap();
+            let added =
+                kept::add(&plan(Shaping::Ours(shaper, limit), Hook::Any), &namespace).unwrap();
             assert_eq!(added.drops_beyond(), None);
             netlink.set_mtu(index, 9000).unwrap();
             let grown = kept::need("left", &namespace).unwrap().drops_beyond();
-            assert_eq!(grown, drops.then_some(1518 + 1250), "{shaper:?}");
-            let adapted = kept::change("left", Some(10_000_000), None, &namespace).unwrap();
+            assert_eq!(grown, drops, "{shaper:?} {limit:?}");
+            let adapted =
+                kept::change("left", Some(10_000_000), Some(Limit::Bytes(9014)), &namespace)
+                    .unwrap();
             assert_eq!(adapted.drops_beyond(), None);
             kept::delete("left", &namespace).unwrap();
         }

@@ -220,13 +220,22 @@ pub(super) fn unshaped(router: &KeptRouter, netns: &Called) -> Option<String> {
 
 fn drops_beyond(router: &KeptRouter, netns: &Called, longest_bytes: u32) -> String {
     let Device { name, mtu, .. } = &router.device;
-    let remedy = if router.is_ours() {
-        format!("`xcpnet router change dev {name} capacity RATE{}` adapts it", netns.option())
-    } else {
-        format!("give it a larger burst ({})", netns.command("tc"))
+    let by_the_queue = router.holds_no_more_than() == Some(longest_bytes);
+    let what = if by_the_queue { "queue" } else { "tbf" };
+    let remedy = match (router.is_ours(), by_the_queue) {
+        (true, true) => {
+            let full = router.device.full_frame();
+            let netns = netns.option();
+            format!("`xcpnet router change dev {name} limit {full}b{netns}`, or more, mends that")
+        }
+        (true, false) => {
+            format!("`xcpnet router change dev {name} capacity RATE{}` adapts it", netns.option())
+        }
+        (false, true) => format!("give it a larger limit ({})", netns.command("tc")),
+        (false, false) => format!("give it a larger burst ({})", netns.command("tc")),
     };
     format!(
-        "the tbf drops frames of more than {longest_bytes} bytes, and the MTU is {mtu}: {remedy}"
+        "the {what} drops frames of more than {longest_bytes} bytes, and the MTU is {mtu}: {remedy}"
     )
 }
 
