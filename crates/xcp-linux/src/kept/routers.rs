@@ -123,11 +123,20 @@ fn directory_name(namespace: &Namespace, index: u32) -> Result<String> {
 /// Adds a router; nothing is left of it if that fails.
 ///
 /// # Errors
-/// No such device, or it has a router or a proxy's shaper; a capacity above what the device's own
-/// shaper lets through; a device whose queue cannot be seen; a kernel that lacks something.
+/// No such device, or one that has a router or a proxy's shaper, or the loopback device; a capacity
+/// above what the device's own shaper lets through; a device whose queue cannot be seen; a kernel
+/// that lacks something.
 pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, &plan.device)?;
+    if device.loopback {
+        // And the program would take its frames for packets without a header of the link layer.
+        return Err(Error::new(format!(
+            "{} is the loopback device, and nothing that passes it leaves this machine",
+            device.name
+        ))
+        .remedy("name the device at the bottleneck"));
+    }
     let name = directory_name(namespace, device.index)?;
     check_no_proxys(&mut netlink, &device, namespace)?;
     // Two at once would each take the other's work for its own and clear it away.

@@ -544,3 +544,17 @@ fn the_shaper_knows_what_the_link_adds() {
         }
     });
 }
+
+/// Nothing that passes it leaves the machine, and where it is shaped everything on it suffers.
+#[test]
+fn the_loopback_device_gets_no_router() {
+    apart(|| {
+        mount_bpf(c"mode=0700");
+        let (namespace, _) = device();
+        let plan = RouterPlan { device: "lo".into(), ..plan(htb(), Hook::Any) };
+        let refusal = kept::add(&plan, &namespace).unwrap_err().to_string();
+        assert!(refusal.contains("loopback device"), "{refusal}");
+        let lo = Netlink::open_in(&namespace).unwrap().index_of("lo").unwrap().unwrap();
+        assert_nothing_left(&namespace, lo);
+    });
+}
