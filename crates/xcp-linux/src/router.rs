@@ -616,9 +616,10 @@ fn hang(program: BorrowedFd<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
                      egress), where the router's would go",
                 )
                 .remedy(format!(
-                    "`{} filter show dev DEV egress` shows it; move it to another priority, or \
+                    "`{} filter show dev {} egress` shows it; move it to another priority, or \
                      leave out `hook clsact` if the kernel has TCX",
-                    Called::entered().command("tc")
+                    Called::entered().command("tc"),
+                    Netlink::open()?.link(ifindex)?.name
                 )),
                 _ => told(e),
             })

@@ -83,6 +83,13 @@ pub struct KeptRouter {
 }
 
 impl KeptRouter {
+    /// Whether frames pass the device that the router does not see: a bridge's from one port to
+    /// another leave by the port's way out.
+    #[must_use]
+    pub fn is_passed_by(&self) -> bool {
+        self.device.kind.as_deref() == Some("bridge")
+    }
+
     /// Whether the device's shaper came with the router.
     #[must_use]
     pub fn is_ours(&self) -> bool {

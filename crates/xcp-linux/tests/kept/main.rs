@@ -326,7 +326,7 @@ fn a_filter_of_somebody_elses_stays_where_it_is() {
         assert!(
             refusal.contains("left")
                 && refusal.contains("somebody else's")
-                && refusal.contains("tc filter show"),
+                && refusal.contains("tc filter show dev left egress"),
             "{refusal}"
         );
         assert_nothing_left(&namespace, index);

@@ -17,7 +17,7 @@ use xcp_model as model;
 use xcp_report::human;
 
 pub(super) use self::show::readings;
-use self::show::{behind, queue, shown};
+use self::show::{notes, queue, shown};
 use super::{namespace, need_root, watched};
 use crate::cli::router::{RouterArguments, RouterCommand, Settings, law_keys, number};
 use crate::failure::Failure;
@@ -176,7 +176,7 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
         preset.name(),
         queue(&made)
     ))?;
-    if made.behind.is_empty() { Ok(()) } else { printer.line(&behind(&made.behind)) }
+    notes(&made, netns.called()).iter().try_for_each(|note| printer.line(note))
 }
 
 /// The law that was asked for; where none is named, the first of two that goes with what else was.
@@ -367,7 +367,7 @@ fn change(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Re
         human::rate(reckon as f64),
         queue(&made)
     ))?;
-    show::unshaped(&made, netns.called()).map_or(Ok(()), |text| printer.line(&text))
+    notes(&made, netns.called()).iter().try_for_each(|note| printer.line(note))
 }
 
 #[cfg(test)]

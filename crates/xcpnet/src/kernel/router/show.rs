@@ -69,14 +69,8 @@ pub(super) fn shown(routers: &[KeptRouter], netns: &Called, json: bool) -> Resul
                 .map(|it| calendar(&it, status.state.capacity_bps, &status.counts))
                 .unwrap_or_default(),
         );
-        if let Some(longest) = router.drops_beyond() {
-            out.push_str(&format!("  {}\n", drops_beyond(router, netns, longest)));
-        }
-        if let Some(text) = unshaped(router, netns) {
-            out.push_str(&format!("  {text}\n"));
-        }
-        if !router.behind.is_empty() {
-            out.push_str(&format!("  {}\n", behind(&router.behind)));
+        for note in notes(router, netns) {
+            out.push_str(&format!("  {note}\n"));
         }
     }
     Ok(out)
@@ -205,9 +199,20 @@ fn policing(police: &Policing) -> String {
     text
 }
 
+/// What keeps a router from doing what it was added for, a line each; and what to do about it.
+pub(super) fn notes(router: &KeptRouter, netns: &Called) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.extend(router.drops_beyond().map(|longest| drops_beyond(router, netns, longest)));
+    notes.extend(unshaped(router, netns));
+    notes.extend(held_back(router));
+    notes.extend(passed_by(router));
+    notes.extend((!router.behind.is_empty()).then(|| behind(&router.behind)));
+    notes
+}
+
 /// What to know where nothing waits at the device: the router sees no queue then, and nothing holds
 /// the traffic to its capacity.
-pub(super) fn unshaped(router: &KeptRouter, netns: &Called) -> Option<String> {
+fn unshaped(router: &KeptRouter, netns: &Called) -> Option<String> {
     (router.qdisc.kind == "noqueue").then(|| {
         format!(
             "nothing holds {0} to the capacity: its queueing discipline is noqueue; `xcpnet router \
@@ -237,6 +242,29 @@ fn drops_beyond(router: &KeptRouter, netns: &Called, longest_bytes: u32) -> Stri
     format!(
         "the {what} drops frames of more than {longest_bytes} bytes, and the MTU is {mtu}: {remedy}"
     )
+}
+
+/// What to know where packets wait at the device though it is not busy: who tries a router out may
+/// have netem make the distance.
+fn held_back(router: &KeptRouter) -> Option<String> {
+    (router.qdisc.kind == "netem").then(|| {
+        format!(
+            "the router takes packets that the netem of {} holds back for a queue; delay them at \
+             another device, e.g. the one at the other end of the link",
+            router.device.name
+        )
+    })
+}
+
+/// What to know where the device has traffic that the router does not see.
+fn passed_by(router: &KeptRouter) -> Option<String> {
+    router.is_passed_by().then(|| {
+        format!(
+            "{} is a bridge: the router does not see what it passes from one port to another; for \
+             that, add a router at the port",
+            router.device.name
+        )
+    })
 }
 
 fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
@@ -280,7 +308,7 @@ fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
 }
 
 /// What it means that programs of others come first.
-pub(super) fn behind(names: &[String]) -> String {
+fn behind(names: &[String]) -> String {
     let names: Vec<&str> = names
         .iter()
         .map(|name| if name.is_empty() { "one without a name" } else { name })
