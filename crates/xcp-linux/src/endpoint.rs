@@ -204,12 +204,13 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The same for a device that has come for another one, which has gone.
+    /// The same for a device that has come for all others, which have gone.
     ///
     /// # Errors
     /// No such device.
     pub fn make_room_again(&mut self, ifindex: u32, ethernet: bool) -> Result<()> {
-        self.devices.retain(|link| !link.is_orphan());
+        // Where the device has been in another namespace, they hang on it still.
+        self.devices.drain(..).for_each(|link| link.detach());
         self.make_room(ifindex, ethernet)
     }
 

@@ -347,9 +347,9 @@ impl Router {
                 .remedy("start it anew")
         };
         let program = self.program.as_ref().ok_or_else(lacking)?;
-        if !matches!(self.attached, Attached::Tcx(_)) {
-            return Err(lacking());
-        }
+        let Attached::Tcx(before) = &self.attached else { return Err(lacking()) };
+        // Where the device has been in another namespace, the program hangs on it still.
+        before.detach();
         let link = Link::new(program.as_fd(), Target::Egress(ifindex, position(ifindex))).map_err(
             |e| {
                 Error::because(

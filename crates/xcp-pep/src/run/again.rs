@@ -3,8 +3,8 @@
 //! set up again: the shaper, the router, the room beside SACK. Where that cannot be done the proxy
 //! ends with an error, and whoever keeps it running starts it anew.
 //!
-//! One that had another name for a while, or was in another namespace, comes back under the number
-//! that it had. The programs hang on it still; the shaper does not, if it was in another namespace.
+//! One that had another name for a while comes back under the number that it had, with all of it;
+//! one that was in another namespace, maybe under another number and without the shaper.
 
 use std::sync::atomic::Ordering;
 
@@ -41,20 +41,17 @@ pub(super) fn look(proxy: &mut Proxy, options: &Options, keeper: &mut Keeper) ->
 }
 
 fn set_up(proxy: &mut Proxy, options: &Options, keeper: &mut Keeper, device: Device) -> Result<()> {
-    let is_another = proxy.plan.wan.as_ref().is_none_or(|before| before.index != device.index);
     if let (Some(shaping), true) = (options.shaping()?, proxy.router.is_some()) {
         proxy.state.shaper = Some(device.index);
         keeper.note(&proxy.state)?;
         wan::shape(&mut proxy.netlink, device.index, shaping)?;
     }
-    if is_another {
-        // After the endpoint's, which makes room for the option that the router writes into.
-        if let Some(endpoint) = &mut proxy.endpoint {
-            endpoint.make_room_again(device.index, device.mac.is_some())?;
-        }
-        if let Some(router) = &mut proxy.router {
-            router.attach_again(device.index)?;
-        }
+    // After the endpoint's, which makes room for the option that the router writes into.
+    if let Some(endpoint) = &mut proxy.endpoint {
+        endpoint.make_room_again(device.index, device.mac.is_some())?;
+    }
+    if let Some(router) = &mut proxy.router {
+        router.attach_again(device.index)?;
     }
     if let Some(beginnings) = &mut proxy.beginnings {
         beginnings.move_to(device.index);

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::Command;
 
 use xcp_linux::namespace::Namespace;
-use xcp_linux::sysctl;
+use xcp_linux::{qdisc, sysctl};
 use xcp_pep::gateway::state::Place;
 
 use super::site::{Proxy, SERVER, Site, join, number, pep};
@@ -363,21 +363,32 @@ fn a_device_that_comes_back_is_set_up_again() {
         assert!(carries(&site, &near, other, port));
         sends(&site, other, port + 10, || forwarded() > 0.0);
     }
-    // The same device under another name for a while, in which it is not the long link.
-    let now = |script: &str| {
-        script.split("; ").for_each(|words| ip(&site.near, words));
-    };
-    now("link set wan2 down; link set wan2 name other");
-    until("it is told", || said(&pep(&site.near, "show", &[])).contains("the device is gone"));
-    now("link set other name wan2; link set wan2 up");
-    until("it is back", || !said(&pep(&site.near, "show", &[])).contains("the device is gone"));
-    route(&site.near, "wan2", "10.71.8.2");
-    assert_eq!(shaped(), 1);
-    assert!(carries(&site, &near, other, 5029));
-    sends(&site, other, 5039, || forwarded() > 0.0);
-    assert!(pep(&site.near, "rate", &["50mbit"]).status.success());
-    let shown = said(&pep(&site.near, "show", &[]));
-    assert!(shown.contains(" of 50 Mbit/s in use"), "{shown}");
+    // The same device, which had another name for a while, or was in another namespace.
+    let elsewhere = Namespace::new().unwrap();
+    let to_there = format!("netns {}", Site::path(&elsewhere));
+    let and_back = format!("wan2 netns {}", Site::path(&site.near));
+    for (port, at, away, back) in [
+        (5029, &site.near, "name other", "other name wan2"),
+        (5030, &elsewhere, to_there.as_str(), and_back.as_str()),
+    ] {
+        ip(&site.near, "link set wan2 down");
+        ip(&site.near, &format!("link set wan2 {away}"));
+        until("it is told", || said(&pep(&site.near, "show", &[])).contains("the device is gone"));
+        ip(at, &format!("link set {back}"));
+        ip(&site.near, "link set wan2 up");
+        until("it is back", || !said(&pep(&site.near, "show", &[])).contains("the device is gone"));
+        ip(&site.near, "addr replace 10.71.8.1/24 dev wan2");
+        route(&site.near, "wan2", "10.71.8.2");
+        assert_eq!(shaped(), 1);
+        assert!(carries(&site, &near, other, port));
+        sends(&site, other, port + 10, || forwarded() > 0.0);
+        for rate in [50, 100] {
+            assert!(pep(&site.near, "rate", &[&format!("{rate}mbit")]).status.success());
+            let (mut netlink, index) = number(&site.near, "wan2");
+            let shaper = qdisc::root(&mut netlink, index).unwrap();
+            assert_eq!(shaper.rate_bps, Some(rate * 1_000_000));
+        }
+    }
     near.down(true);
     settles(&site.near, &before);
 }
