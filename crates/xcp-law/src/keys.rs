@@ -115,7 +115,7 @@ pub const KEYS: &[Key] = &[
         default: "0",
         example: "38",
         doc: "Bytes added to each packet's size for framing that the router cannot see (Ethernet: \
-              38).",
+              38; in the kernel, where the header is seen, 24).",
     },
     Key {
         name: "pools",
