@@ -140,6 +140,7 @@ int xcp_robust(struct __sk_buff *skb) {
     __u32 kind;
     int settled;
     seen.backlog = waiting(skb, kernel);
+    forget_class(skb);
     xcp_look(skb, &seen);
     measure(skb, &seen);
     seen.now = rehearsal ? skb->tstamp : bpf_ktime_get_ns();

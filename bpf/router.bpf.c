@@ -42,7 +42,7 @@ const volatile __u64 police_mask_v6[2] = {~0ULL, ~0ULL};
 const volatile __u32 xcp_class = 0;
 const volatile __u32 others_class = 0;
 /* Where what is urgent may have a queue of its own: its class. The rest keeps the priority that it
- * has, and goes where the shaper sends what it knows nothing of. */
+ * has, unless that is a class of ours, and goes where the shaper sends what it knows nothing of. */
 const volatile __u32 urgent_class = 0;
 const volatile __u32 urgent_places = 4096; /* for its flows: a power of two */
 
@@ -222,6 +222,7 @@ __noinline __u64 xcp_class_backlog(struct __sk_buff *skb) {
  * stands behind, is no ticket.
  */
 static __always_inline void classify(struct __sk_buff *skb, const struct xcp_seen *seen) {
+    forget_class(skb);
     if (urgent_class && xcp_is_urgent(skb, seen))
         skb->priority = urgent_class;
     if (!xcp_class)

@@ -3,6 +3,11 @@
 #ifndef XCP_BPF_ROUTER_H
 #define XCP_BPF_ROUTER_H
 
+/* The numbers of the shapers, a router's and a proxy's (crates/xcp-linux/src/qdisc/mod.rs), but for
+ * what tells their classes apart. */
+#define XCP_SHAPER 0x7863U
+#define XCP_PROXYS_SHAPER 0x7870U
+
 /* The number of the queue of XCP's packets, where all others have another one
  * (crates/xcp-linux/src/qdisc/mod.rs). */
 #define XCP_CLASS_QUEUE 0x78640000U

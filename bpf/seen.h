@@ -195,6 +195,18 @@ static __always_inline void measure(struct __sk_buff *skb, struct xcp_seen *seen
         seen->is_forward = XCP_EMPTY;
 }
 
+/*
+ * htb takes a packet's priority for the number of a class of its own, or for its own number, and
+ * then sends the packet past all of them, as fast as the device can (htb_classify). Our shapers'
+ * numbers are known, and priorities are set by those who may not set up shapers: whoever has
+ * CAP_NET_RAW in a container, on a macvlan or VLAN above this device.
+ */
+static __always_inline void forget_class(struct __sk_buff *skb) {
+    __u32 shaper = skb->priority >> 16;
+    if (shaper == XCP_SHAPER || shaper == XCP_PROXYS_SHAPER)
+        skb->priority = 0;
+}
+
 /* Adds to a counter, which others may be adding to at the same time. */
 static __always_inline void add(__u64 *to, __u64 more, int shared) {
     if (shared)

@@ -2,12 +2,13 @@
 //! another program asked for, memory that is not there.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, socket};
+use xcp_engine::{Preset, RouterConfig};
 use xcp_linux::endpoint::Give;
 use xcp_linux::rehearsal::{Mischief, Neighbour};
 use xcp_linux::router::Hook;
@@ -104,4 +105,38 @@ fn without_memory_the_fallback_takes_over() {
     socket.write_all(&payload(MEGABYTE)).unwrap();
     assert!(reader.join().unwrap() == payload(MEGABYTE));
     assert_eq!(congestion(&socket), "reno");
+}
+
+/// A container's programs may give their packets priorities, and htb takes those for its classes:
+/// its own number for none of them, which is past the shaper.
+#[test]
+fn nobody_passes_the_shaper_by_a_priority() {
+    const SLOW_BPS: u64 = 80_000;
+    let Some(site) = Site::new() else { return };
+    for preset in [Preset::Xcp, Preset::Robust] {
+        let law = RouterConfig::preset(preset, SLOW_BPS / 8);
+        let router = site.router_of(SLOW_BPS, Hook::Any, law);
+        for priority in [0i32, 0x7863_0000, 0x7870_0000, 0x7863_0001] {
+            let before = site.waiting();
+            let sent = site.r.run(|| {
+                let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+                // SAFETY: the buffer is as long as is said, and lives as long as the call.
+                let set = unsafe {
+                    libc::setsockopt(
+                        socket.as_raw_fd(),
+                        libc::SOL_SOCKET,
+                        libc::SO_PRIORITY,
+                        (&raw const priority).cast(),
+                        4,
+                    )
+                };
+                assert_eq!(set, 0);
+                // A tenth of a second each.
+                (0..40).filter(|_| socket.send_to(&[0; 1000], "10.7.2.1:9").is_ok()).count()
+            });
+            let wait = site.waiting() - before;
+            assert!(wait > 20, "{preset:?}, priority {priority:#x}: of {sent:?} {wait} wait");
+        }
+        drop(router);
+    }
 }

@@ -238,6 +238,11 @@ impl Site {
         self.r.run(|| router.behind(self.r1)).unwrap()
     }
 
+    /// Packets that wait at the router's way out.
+    pub fn waiting(&self) -> u32 {
+        qdisc::stats(&mut Netlink::open_in(&self.r).unwrap(), self.r1).unwrap().qlen
+    }
+
     pub fn dropped(&self) -> usize {
         self.dropped_on(self.r1)
     }
