@@ -63,28 +63,21 @@ static __always_inline __u32 kind_of(const struct xcp_seen *seen) {
 
 /* A hash of a TCP packet's addresses and ports; the law mixes it once more. */
 __noinline __u64 xcp_flow(struct __sk_buff *skb, const struct xcp_seen *seen) {
-    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-    __u8 *ip, *tcp;
+    struct xcp_ends ends;
     xcp_u64 key;
-    if (!seen)
+    if (!seen || !read_ends(skb, seen, &ends))
         return 0;
-    ip = data + (seen->ip & (XCP_FAR - 1));
-    tcp = data + (seen->tcp & (XCP_FAR - 1));
-    if ((void *)ip + 40 > end || (void *)tcp + 4 > end) /* 40: IPv6, and IPv4 with TCP behind it */
-        return 0;
-    if (ip[0] >> 4 == 4) {
-        key = *(__u64 *)(ip + 12); /* both addresses */
-    } else {
-        key = *(__u64 *)(ip + 8);
+    key = ends.words[0];
+    if (!ends.is_v4) {
         xcp_dither_next(&key);
-        key ^= *(__u64 *)(ip + 16);
+        key ^= ends.words[1];
         xcp_dither_next(&key);
-        key ^= *(__u64 *)(ip + 24);
+        key ^= ends.words[2];
         xcp_dither_next(&key);
-        key ^= *(__u64 *)(ip + 32);
+        key ^= ends.words[3];
     }
     xcp_dither_next(&key);
-    return key ^ *(__u32 *)tcp; /* both ports */
+    return key ^ ends.ports;
 }
 
 /* The law, and the books. flow: TCP's. Returns enum xcp_settled. */

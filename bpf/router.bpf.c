@@ -92,30 +92,24 @@ static __always_inline void count(const struct xcp_seen *seen, __u64 backlog) {
 
 /* Whose a packet is, for the policer's table. */
 __noinline __u64 xcp_whose(struct __sk_buff *skb, const struct xcp_seen *seen) {
-    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
     struct xcp_port *p = the_port();
+    struct xcp_ends ends;
     __u64 key;
-    __u8 *ip, *tcp;
-    if (!seen || !p)
+    if (!seen || !p || !read_ends(skb, seen, &ends))
         return 0;
-    ip = data + (seen->ip & (XCP_FAR - 1));
-    tcp = data + (seen->tcp & (XCP_FAR - 1));
-    if ((void *)ip + 40 > end || (void *)tcp + 4 > end) /* 40: IPv6, and IPv4 with TCP behind it */
-        return 0;
-    if (ip[0] >> 4 == 4) {
+    key = ends.words[0];
+    if (ends.is_v4) {
         if (police == XCP_POLICE_SOURCES)
-            return *(__u32 *)(ip + 12) & police_mask_v4;
-        key = *(__u64 *)(ip + 12); /* both addresses */
+            return *(__u32 *)ends.words & police_mask_v4;
     } else {
-        key = *(__u64 *)(ip + 8);
         if (police == XCP_POLICE_SOURCES)
             return xcp_policer_join(&p->policer, key & police_mask_v6[0],
-                                    *(__u64 *)(ip + 16) & police_mask_v6[1]);
-        key = xcp_policer_join(&p->policer, key, *(__u64 *)(ip + 16));
-        key = xcp_policer_join(&p->policer, key, *(__u64 *)(ip + 24));
-        key = xcp_policer_join(&p->policer, key, *(__u64 *)(ip + 32));
+                                    ends.words[1] & police_mask_v6[1]);
+        key = xcp_policer_join(&p->policer, key, ends.words[1]);
+        key = xcp_policer_join(&p->policer, key, ends.words[2]);
+        key = xcp_policer_join(&p->policer, key, ends.words[3]);
     }
-    return xcp_policer_join(&p->policer, key, *(__u32 *)tcp); /* both ports */
+    return xcp_policer_join(&p->policer, key, ends.ports);
 }
 
 /* The policer, before the law. Returns 1 where it refuses the packet. */

@@ -75,6 +75,30 @@ __noinline int xcp_search(struct __sk_buff *skb, __u32 from, __u32 length,
 
 /* Headers reach at most this far into a frame; the verifier wants a bound. */
 #define XCP_FAR 2048
+
+/* The ends of a connection, as they stand in the packet. */
+struct xcp_ends {
+    __u64 words[4]; /* both addresses; of IPv4 in the first */
+    __u32 ports;    /* both */
+    __u8 is_v4;
+};
+
+/* Reads them from a packet of TCP. Returns 0 where it is too short. */
+static __always_inline int read_ends(struct __sk_buff *skb, const struct xcp_seen *seen,
+                                     struct xcp_ends *ends) {
+    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+    __u8 *ip = data + (seen->ip & (XCP_FAR - 1)), *tcp = data + (seen->tcp & (XCP_FAR - 1));
+    if ((void *)ip + 40 > end || (void *)tcp + 4 > end) /* 40: IPv6, and IPv4 with TCP behind it */
+        return 0;
+    ends->is_v4 = ip[0] >> 4 == 4;
+    ends->words[0] = *(__u64 *)(ip + (ends->is_v4 ? 12 : 8));
+    ends->words[1] = *(__u64 *)(ip + 16);
+    ends->words[2] = *(__u64 *)(ip + 24);
+    ends->words[3] = *(__u64 *)(ip + 32);
+    ends->ports = *(__u32 *)tcp;
+    return 1;
+}
+
 /* Looks for the XCP option in a TCP header, length bytes of options from there on. */
 __noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length,
                              struct xcp_seen *seen) {
