@@ -306,8 +306,7 @@ impl Options {
     pub fn go_with(&self, running: Preset) -> Result<()> {
         match self.refused_by(running)? {
             Some(refused) => Err(refused.remedy(format!(
-                "leave it out, or restart the proxy with it: by itself it then chooses the law \
-                 `{}`",
+                "leave it out, or restart the proxy with it; the proxy then chooses the law `{}`",
                 wan::OTHER_LAW.name()
             ))),
             None => Ok(()),

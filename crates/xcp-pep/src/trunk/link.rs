@@ -14,8 +14,8 @@ use super::seal::{self, Kind, Seal, Shaking};
 use super::words::{self, Nonce};
 use super::{Plan, Pool, Warm};
 
-const HANGS_UP: &str = "the other gateway hangs up: is the secret the same, and is --trunk-encrypt set on both or \
-     neither?";
+const HANGS_UP: &str = "the other gateway closes the connection: is the secret the same, and is \
+     --trunk-encrypt set on both or neither?";
 
 /// The caller has said hello.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ pub struct EndpointArguments {
 pub enum EndpointCommand {
     /// Let connections of this machine speak XCP
     Enable(Box<EndpointEnable>),
-    /// Undo it; connections that use it continue with the fallback
+    /// Undo `enable`; connections that use XCP continue with the fallback
     Disable,
     /// Show connections and counters
     Show {
@@ -98,9 +98,9 @@ pub struct EndpointEnable {
     /// Send packets as ACKs come in instead of spreading them over the round trip
     #[arg(long)]
     pub no_pacing: bool,
-    /// `robust`: keep the rate that routers gave, whatever the queue, if they rely on it, and limit
-    /// it by delay where no router governs (docs/robust.md); `xcp`: go by the window, and as an
-    /// ordinary TCP where there is no router [default: robust; xcp with --classic or --no-pacing]
+    /// `robust` keeps the rate that routers gave, if they rely on that, and limits itself by delay
+    /// where no router governs (docs/robust.md); `xcp` is limited by its window, and is an ordinary
+    /// TCP where there is no router [default: robust; xcp with --classic or --no-pacing]
     #[arg(long, value_name = "WORD", value_parser = SENDERS)]
     pub sender: Option<String>,
     /// Read options from a TOML file: `port = [80, 443]`, `only-asked = true`

@@ -127,8 +127,8 @@ pub struct PepRun {
     /// ones [default: what its device allows]
     #[arg(long, value_name = "BYTES", value_parser = super::whole::<u32>)]
     pub mss: Option<u32>,
-    /// Law of the XCP router and its senders. `robust` (docs/robust.md) also serves links that carry
-    /// less than --rate says without telling, but has neither --urgent nor --share
+    /// Law of the XCP router and its senders. `robust` (docs/robust.md) also copes with links that
+    /// turn out to carry less than --rate says, but has neither --urgent nor --share
     /// [default: robust; p-xcp with --urgent or --share]
     #[arg(long, value_name = "NAME")]
     pub law: Option<String>,
@@ -175,11 +175,11 @@ pub struct PepRun {
     /// this gateway reaches it, and the port of --trunk]
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub trunk_listen: Option<String>,
-    /// Keep this many connections open [default: 32]
+    /// Keep this many connections of the trunk open [default: 32]
     #[arg(long, value_name = "N", value_parser = super::whole::<usize>)]
     pub trunk_warm: Option<usize>,
-    /// Encrypt what goes through these connections; clients wait until one is open. Both gateways
-    /// need it
+    /// Encrypt what goes through the trunk; clients wait until one of its connections is open. Both
+    /// gateways need it
     #[arg(long)]
     pub trunk_encrypt: bool,
     /// File with a secret that both gateways know and nobody else, of 16 characters or more

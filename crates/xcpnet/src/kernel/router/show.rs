@@ -249,7 +249,7 @@ fn drops_beyond(router: &KeptRouter, netns: &Called, longest_bytes: u32) -> Stri
 fn held_back(router: &KeptRouter) -> Option<String> {
     (router.qdisc.kind == "netem").then(|| {
         format!(
-            "the router takes packets that the netem of {} holds back for a queue; delay them at \
+            "packets that the netem of {} holds back are a queue to the router; delay them at \
              another device, e.g. the one at the other end of the link",
             router.device.name
         )

@@ -331,7 +331,7 @@ fn judge(
         || at.ip().is_unspecified()
             && host.parse::<SocketAddr>().is_ok_and(|named| named.port() == at.port());
     if !own {
-        return Err((403, "the request names another Host than this page's address"));
+        return Err((403, "the request's Host is not this page's address"));
     }
     let origin = format!("http://{host}");
     let elsewhere = header("origin").any(|from| !from.eq_ignore_ascii_case(&origin))
