@@ -135,16 +135,18 @@
 struct xcp_robust_answer {
     xcp_u64 now;
     xcp_u64 sent_ns; /* when what it answers was sent */
-    xcp_u64 rtt_ns; /* of the newest segment that it covers; 0: unknown, for that was sent again, or
-                      * something is under repair */
+    /* of the newest segment that it covers; 0: unknown, for that was sent again, or something is
+     * under repair */
+    xcp_u64 rtt_ns;
     xcp_u64 srtt_ns; /* with that */
     struct xcp_return returned;
     xcp_u32 answers;   /* of the segments it answers, the header is so many's; 0: there is none */
     xcp_u32 covered;   /* segments that were not acknowledged before; a SYN is one */
     xcp_u32 delivered; /* segments that it says are in, and none before it said so */
-    xcp_u32 skipped;  /* so many more are between the newest that is in now and the newest before */
-    xcp_u32 missing;  /* all before the newest that are not in yet, without which what was skipped
-                        * had only been overtaken */
+    /* So many more are between the newest that is in now and the newest before; and all before the
+     * newest that are not in yet, without which what was skipped had only been overtaken. */
+    xcp_u32 skipped;
+    xcp_u32 missing;
     xcp_u32 lost;     /* found with it, of what was sent first since the last timeout */
     xcp_u32 stamp_ms; /* the receiver's time on it, if it is stamped */
     xcp_u8 stamped;
