@@ -400,3 +400,18 @@ fn set_queues(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The programs take both numbers from packets' priorities.
+    #[test]
+    fn the_programs_know_both_numbers() {
+        let header = include_str!("../../bpf/router.h");
+        for (name, whose) in [("SHAPER", Whose::Router), ("PROXYS_SHAPER", Whose::Proxy)] {
+            let line = format!("#define XCP_{name} {:#x}U\n", whose.handle() >> 16);
+            assert!(header.contains(&line), "{line}");
+        }
+    }
+}
