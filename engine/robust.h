@@ -125,17 +125,32 @@ XCP_INLINE void xcp_robust_set_capacity(struct xcp_robust *r, xcp_u64 capacity) 
     r->law.capacity = r->capacity = capacity;
 }
 
-/* backlog: as for xcp_router_tick. */
-XCP_INLINE void xcp_robust_tick(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog) {
+/* Whether nobody told the capacity, so that it is measured by what leaves. */
+XCP_INLINE int xcp_robust_measures(const struct xcp_robust *r) {
+    return r->law.capacity_known == XCP_CAPACITY_MEASURED;
+}
+
+/* Whether the running part is over. */
+XCP_INLINE int xcp_robust_is_due(const struct xcp_robust *r, xcp_u64 now) {
+    return xcp_passed(now, r->start_ns, r->interval_ns);
+}
+
+/* So many bytes wait. usual: the part is not over. */
+XCP_INLINE void xcp_robust_see(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 usual) {
     if (backlog < r->min_queue)
         r->min_queue = backlog;
     r->waiting = backlog;
-    if (XCP_UNLIKELY(xcp_passed(now, r->start_ns, r->interval_ns)))
+    if (!usual && XCP_UNLIKELY(xcp_robust_is_due(r, now)))
         xcp_robust_close_part(r, now, backlog);
-    if (r->law.capacity_known == XCP_CAPACITY_MEASURED && backlog == 0 && now > r->busy_until_ns) {
+    if (xcp_robust_measures(r) && backlog == 0 && now > r->busy_until_ns) {
         r->idle_ns += now - (r->busy_until_ns > r->start_ns ? r->busy_until_ns : r->start_ns);
         r->busy_until_ns = now;
     }
+}
+
+/* backlog: as for xcp_router_tick. */
+XCP_INLINE void xcp_robust_tick(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog) {
+    xcp_robust_see(r, now, backlog, 0);
 }
 
 /* The link that limits the packet's flow: difference 6. */
@@ -144,20 +159,21 @@ XCP_INLINE xcp_u32 xcp_robust_limited_by(const struct xcp_robust *r, const struc
 }
 
 /*
- * Whether a packet is of the usual kind: an extended header that says all there is to say of a flow
- * which keeps its rate. As in router.h, the host has the code for such packets in one piece without
- * calls (XCP_SPLIT); both are compiled from the same lines, in which `usual` is 1 where all this is
- * known.
+ * Whether a packet is of the usual kind: it comes in the middle of a part, with an extended header
+ * that says all there is to say of a flow which keeps its rate. As in router.h, the host has the
+ * code for such packets in one piece without calls (XCP_SPLIT); both are compiled from the same
+ * lines, in which `usual` is 1 where all this is known.
  */
-XCP_INLINE int xcp_robust_is_usual(const struct xcp_robust *r, const struct xcp_forward *h) {
+XCP_INLINE int xcp_robust_is_usual(const struct xcp_robust *r, xcp_u64 now,
+                                   const struct xcp_forward *h) {
     return (h->flags & (XCP_PRESENT | XCP_CLASSIC | XCP_IDS | XCP_KEEPS | XCP_OPENS)) ==
                (XCP_PRESENT | XCP_IDS | XCP_KEEPS) &&
-           h->rtt >= 1 << 11 && h->window >= 1 << 10 && r->rtt_known;
+           h->rtt >= 1 << 11 && h->window >= 1 << 10 && r->rtt_known && !xcp_robust_is_due(r, now);
 }
 
 /* The header says more than is believed: difference 10. (path.h bounds X by the RTT that is
  * claimed, not by the one believed.) */
-XCP_COLD void xcp_robust_doubt(const struct xcp_robust *r, struct xcp_robust_pass *of) {
+XCP_INLINE void xcp_robust_doubt(const struct xcp_robust *r, struct xcp_robust_pass *of) {
     xcp_u64 most = r->law.max_interval_ns;
     of->rtt = most;
     if (of->x > most << 8) {
@@ -178,13 +194,9 @@ XCP_INLINE void xcp_robust_read(const struct xcp_robust *r, const struct xcp_for
         xcp_path_read(h, p);
     to->by = usual ? h->bottleneck_id : xcp_robust_limited_by(r, h);
     to->rtt = (xcp_u64)p->rtt << p->re;
-    to->x = xcp_scale(p->x, p->xe + 8, ~0ULL);            /* no more than 2^44: path.h */
-    if (XCP_UNLIKELY(to->rtt > r->law.max_interval_ns)) { /* and only then may X be */
-        /* a copy, whose address may be known without harm to the code around */
-        struct xcp_robust_pass doubted = *to;
-        xcp_robust_doubt(r, &doubted);
-        *to = doubted;
-    }
+    to->x = xcp_scale(p->x, p->xe + 8, ~0ULL);          /* no more than 2^44: path.h */
+    if (XCP_UNLIKELY(to->rtt > r->law.max_interval_ns)) /* and only then may X be */
+        xcp_robust_doubt(r, to);
 }
 
 /* They are input. */
@@ -239,23 +251,24 @@ XCP_INLINE void xcp_robust_arrive(struct xcp_robust *r, xcp_u64 now, xcp_u32 byt
     xcp_robust_count(r, h, pass, usual);
 }
 
-XCP_COLD void xcp_robust_arrive_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 bytes,
-                                    const struct xcp_forward *h) {
+XCP_COLD void xcp_robust_arrive_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                    const struct xcp_forward *h, xcp_u64 backlog) {
     struct xcp_robust_pass pass;
-    xcp_robust_arrive(r, now, bytes, h, &pass, 0);
+    xcp_robust_tick(r, now, backlog);
+    xcp_robust_arrive(r, now, xcp_law_size(&r->law, size), h, &pass, 0);
 }
 
 /* A packet with forward header arrives, whether or not the queue then takes it. Arguments as for
  * xcp_router_arrival. */
 XCP_INLINE void xcp_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                    const struct xcp_forward *h, xcp_u64 backlog) {
-    xcp_u32 bytes = xcp_law_size(&r->law, size);
-    struct xcp_robust_pass pass;
-    xcp_robust_tick(r, now, backlog);
-    if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, h)))
-        xcp_robust_arrive(r, now, bytes, h, &pass, 1);
-    else
-        xcp_robust_arrive_any(r, now, bytes, h);
+    if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, now, h))) {
+        struct xcp_robust_pass pass;
+        xcp_robust_see(r, now, backlog, 1);
+        xcp_robust_arrive(r, now, xcp_law_size(&r->law, size), h, &pass, 1);
+    } else {
+        xcp_robust_arrive_any(r, now, size, h, backlog);
+    }
 }
 
 /* A factor times X or a size, q20, within a pool's part for each of some packets. */
@@ -410,25 +423,9 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
         xcp_robust_promise(r, of->now + xcp_robust_wait(r) + of->rtt, of->asked, of->segments);
 }
 
-/* One packet's, of `bytes` on this link. */
-XCP_INLINE void xcp_robust_depart(struct xcp_robust *r, xcp_u64 now, xcp_u32 bytes,
-                                  struct xcp_forward *h, xcp_u32 usual) {
-    struct xcp_robust_pass pass;
-    pass.now = now;
-    pass.size = bytes;
-    pass.segments = 1;
-    xcp_robust_read(r, h, &pass, usual);
-    xcp_robust_settle(r, h, &pass, usual);
-}
-
-XCP_COLD void xcp_robust_depart_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 bytes,
-                                    struct xcp_forward *h) {
-    xcp_robust_depart(r, now, bytes, h, 0);
-}
-
 /* What leaves is what the capacity is measured by. */
 XCP_INLINE void xcp_robust_leave(struct xcp_robust *r, xcp_u64 now, xcp_u32 s, xcp_u64 backlog) {
-    if (r->law.capacity_known == XCP_CAPACITY_MEASURED) {
+    if (xcp_robust_measures(r)) {
         if (r->left_behind)
             xcp_robust_took(r, now - r->left_ns);
         r->left_ns = now;
@@ -438,24 +435,58 @@ XCP_INLINE void xcp_robust_leave(struct xcp_robust *r, xcp_u64 now, xcp_u32 s, x
     }
 }
 
+XCP_INLINE void xcp_robust_depart(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                  struct xcp_forward *h, xcp_u64 backlog, xcp_u32 usual) {
+    struct xcp_robust_pass pass;
+    pass.now = now;
+    pass.size = xcp_law_size(&r->law, size);
+    pass.segments = 1;
+    xcp_robust_see(r, now, backlog, usual);
+    xcp_robust_leave(r, now, pass.size, backlog);
+    xcp_robust_read(r, h, &pass, usual);
+    xcp_robust_settle(r, h, &pass, usual);
+}
+
+XCP_COLD void xcp_robust_depart_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                    struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_robust_depart(r, now, size, h, backlog, 0);
+}
+
+/* Apart, since it calls xcp_robust_took. */
+XCP_COLD void xcp_robust_depart_measured(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                         struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_robust_depart(r, now, size, h, backlog, 1);
+}
+
 /* A packet with forward header departs; arguments as for xcp_router_departure. */
 XCP_INLINE void xcp_robust_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                      struct xcp_forward *h, xcp_u64 backlog) {
-    xcp_u32 bytes = xcp_law_size(&r->law, size);
-    xcp_robust_tick(r, now, backlog);
-    xcp_robust_leave(r, now, bytes, backlog);
-    if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, h)))
-        xcp_robust_depart(r, now, bytes, h, 1);
+    if (!XCP_SPLIT || XCP_UNLIKELY(!xcp_robust_is_usual(r, now, h)))
+        xcp_robust_depart_any(r, now, size, h, backlog);
+    else if (XCP_UNLIKELY(xcp_robust_measures(r)))
+        xcp_robust_depart_measured(r, now, size, h, backlog);
     else
-        xcp_robust_depart_any(r, now, bytes, h);
+        xcp_robust_depart(r, now, size, h, backlog, 1);
 }
 
-XCP_COLD void xcp_robust_pass_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 bytes,
-                                  struct xcp_forward *h) {
+XCP_INLINE void xcp_robust_arrive_and_depart(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                             struct xcp_forward *h, xcp_u32 usual) {
+    xcp_u32 bytes = xcp_law_size(&r->law, size);
     struct xcp_robust_pass pass;
-    xcp_robust_arrive(r, now, bytes, h, &pass, 0);
+    xcp_robust_see(r, now, 0, usual);
+    xcp_robust_arrive(r, now, bytes, h, &pass, usual);
     xcp_robust_leave(r, now, bytes, 0);
-    xcp_robust_settle(r, h, &pass, 0);
+    xcp_robust_settle(r, h, &pass, usual);
+}
+
+XCP_COLD void xcp_robust_pass_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                  struct xcp_forward *h) {
+    xcp_robust_arrive_and_depart(r, now, size, h, 0);
+}
+
+XCP_COLD void xcp_robust_pass_measured(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                       struct xcp_forward *h) {
+    xcp_robust_arrive_and_depart(r, now, size, h, 1);
 }
 
 /*
@@ -464,16 +495,12 @@ XCP_COLD void xcp_robust_pass_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 byt
  */
 XCP_INLINE void xcp_robust_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                 struct xcp_forward *h) {
-    xcp_u32 bytes = xcp_law_size(&r->law, size);
-    struct xcp_robust_pass pass;
-    xcp_robust_tick(r, now, 0);
-    if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_usual(r, h))) {
-        xcp_robust_arrive(r, now, bytes, h, &pass, 1);
-        xcp_robust_leave(r, now, bytes, 0);
-        xcp_robust_settle(r, h, &pass, 1);
-    } else {
-        xcp_robust_pass_any(r, now, bytes, h);
-    }
+    if (!XCP_SPLIT || XCP_UNLIKELY(!xcp_robust_is_usual(r, now, h)))
+        xcp_robust_pass_any(r, now, size, h);
+    else if (XCP_UNLIKELY(xcp_robust_measures(r)))
+        xcp_robust_pass_measured(r, now, size, h);
+    else
+        xcp_robust_arrive_and_depart(r, now, size, h, 1);
 }
 
 /*
@@ -548,13 +575,21 @@ XCP_INLINE void xcp_robust_other_departure(struct xcp_robust *r, xcp_u64 now, xc
     xcp_robust_leave(r, now, xcp_law_size(&r->law, size), backlog);
 }
 
-/* As xcp_robust_pass, for a packet without forward header; returns 0 where it is to be dropped. */
-XCP_INLINE int xcp_robust_other_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 size, xcp_u32 kind,
-                                     xcp_u64 flow) {
+XCP_COLD int xcp_robust_other_pass_any(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                       xcp_u32 kind, xcp_u64 flow) {
     int admitted = xcp_robust_other_arrival(r, now, size, kind, flow, 0);
     if (admitted)
         xcp_robust_leave(r, now, xcp_law_size(&r->law, size), 0);
     return admitted;
+}
+
+/* As xcp_robust_pass, for a packet without forward header; returns 0 where it is to be dropped. */
+XCP_INLINE int xcp_robust_other_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 size, xcp_u32 kind,
+                                     xcp_u64 flow) {
+    if (!XCP_SPLIT || XCP_UNLIKELY(xcp_robust_is_due(r, now) || xcp_robust_measures(r)))
+        return xcp_robust_other_pass_any(r, now, size, kind, flow);
+    xcp_robust_see(r, now, 0, 1);
+    return xcp_robust_others(r, xcp_law_size(&r->law, size), 1, kind, flow);
 }
 
 #endif

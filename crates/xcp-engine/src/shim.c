@@ -433,16 +433,12 @@ xcp_u32 xcp_shim_robust_other_pass(struct xcp_robust *r, xcp_u64 now, xcp_u32 si
 /* As xcp_shim_router_any. */
 void xcp_shim_robust_any(struct xcp_robust *r, xcp_u32 what, xcp_u64 now, xcp_u32 size,
                          struct xcp_forward *h, xcp_u64 backlog) {
-    xcp_u32 bytes = xcp_law_size(&r->law, size);
-    xcp_robust_tick(r, now, backlog);
-    if (what == 0) {
-        xcp_robust_arrive_any(r, now, bytes, h);
-    } else if (what == 1) {
-        xcp_robust_leave(r, now, bytes, backlog);
-        xcp_robust_depart_any(r, now, bytes, h);
-    } else {
-        xcp_robust_pass_any(r, now, bytes, h);
-    }
+    if (what == 0)
+        xcp_robust_arrive_any(r, now, size, h, backlog);
+    else if (what == 1)
+        xcp_robust_depart_any(r, now, size, h, backlog);
+    else
+        xcp_robust_pass_any(r, now, size, h);
 }
 
 void xcp_shim_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments,
