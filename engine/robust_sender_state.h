@@ -78,67 +78,14 @@
 #define XCP_ROBUST_DELAY 1
 #define XCP_ROBUST_COMPETE 2
 
-/* One connection's state. */
+/* One connection's state. First what the header of a packet needs, in two cache lines, then what
+ * most acknowledgements do. */
 struct xcp_robust_sender {
-    struct xcp_sender xcp;   /* its cwnd is min(W, B base / srtt) */
-    xcp_u64 explicit_window; /* W; XCP_ROBUST_UNBOUNDED where no router is */
-    xcp_u64 bound;
-    xcp_u64 cap;     /* no increase beyond it */
-    xcp_u64 floor;   /* least W in this round */
-    xcp_u64 before;  /* the bound before the first cut */
-    xcp_u64 saved;   /* W before a timeout */
-    xcp_s64 fb;      /* what feedback came to in this round */
-    xcp_s64 high_fb; /* and in the rounds since the queue stands */
-    xcp_u64 added;
-    xcp_u64 top; /* the largest window of this base RTT and of the last one */
-    xcp_u64 last_top;
-    xcp_u64 top_ns;
-    xcp_u64 base_ns; /* 0 before the first sample */
+    struct xcp_sender xcp; /* its cwnd is min(W, B base / srtt) */
+    xcp_u64 base_ns;       /* 0 before the first sample */
     xcp_u64 srtt_ns;
-    xcp_u64 round_ns;
-    xcp_u64 least_ns; /* RTTs of this round */
-    xcp_u64 most_ns;
-    xcp_u64 sum_ns;
-    xcp_u64 spread_ns;
-    xcp_u64 last_infl_ns;
-    xcp_u64 timeout_ns; /* 0 before the first one */
-    xcp_u64 restored_ns;
-    xcp_u64 first_ns; /* when the first of those came that acked counts */
-    struct xcp_cubic cubic;
     struct xcp_jumps jumps;
-    struct xcp_way_back way_back;
-    xcp_u32 back;      /* what acknowledgements wait for there, smoothed; 2^10 ns */
-    xcp_u16 back_last; /* what the last one waited for, and the one before the round; 2^20 ns */
-    xcp_u16 back_then;
-    xcp_u32 samples;
-    xcp_u32 lost; /* of a gap no more than count: difference 18 */
-    xcp_u32 acked;
-    xcp_u32 came; /* segments of the last few rounds, or of all in which losses have counted; and of
-                   * these, missed */
-    xcp_u32 missed;
-    xcp_u16 grown;
-    xcp_u16 gap; /* segments skipped at once and not found lost yet: difference 18 */
-    xcp_u16 high;
-    xcp_u16 holds; /* cuts until a trial, or rounds of it that are left: difference 19 */
-    xcp_u8 binds;  /* for those who look, 255 at most */
-    xcp_u8 competes;
-    xcp_u8 marked; /* answers of this round that routers have: whether, and those they have not */
-    xcp_u8 unmarked;
-    xcp_u8 tries; /* trials that have failed */
-    xcp_u8 parts; /* of what comes, the part that is not too much to miss; of 240 */
-    xcp_u8 cuts;  /* one soon after the other; and rounds since the last */
-    xcp_u8 since;
-    xcp_u8 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
-    xcp_u8 mode;
-    xcp_u8 skip : 4;
-    xcp_u8 over : 4;
-    xcp_u8 excused; /* rounds until all of that is made up for: difference 20 */
-    xcp_u8 empty;
-    xcp_u8 empties;  /* rounds with an empty queue that end COMPETE */
-    xcp_u8 vanished; /* quiet rounds until queues are believed again: difference 14 */
-    xcp_u8 flat;     /* rounds running in which the queue has not moved since the first cut */
-    xcp_u8 outage;   /* what the timer's expiries are taken for until something comes: see above */
-    xcp_u8 doubted;  /* rounds until the receiver is believed again: differences 17 and 20 */
+    xcp_u32 back;       /* what acknowledgements wait for there, smoothed; 2^10 ns */
     xcp_u8 rounds : 2;  /* that have ended, no more than matter */
     xcp_u8 wait : 4;    /* behind TCP that routers steer, as headers have it */
     xcp_u8 excuses : 1; /* losses of this round were TCP's */
@@ -151,6 +98,62 @@ struct xcp_robust_sender {
     xcp_u8 fills : 1;  /* the way back does: difference 17 */
     xcp_u8 unseen : 1; /* losses count, and RTTs do not: difference 18 */
     xcp_u8 said : 1;   /* in this round, that packets waited behind TCP */
+    xcp_u8 mode;
+    xcp_u8 doubted; /* rounds until the receiver is believed again: differences 17 and 20 */
+
+    xcp_u64 bound;
+    xcp_u64 explicit_window; /* W; XCP_ROBUST_UNBOUNDED where no router is */
+    xcp_u64 top;             /* the largest window of this base RTT and of the last one */
+    xcp_u64 last_top;
+    xcp_u64 top_ns;
+    xcp_u64 cap;   /* no increase beyond it */
+    xcp_u64 floor; /* least W in this round */
+    xcp_s64 fb;    /* what feedback came to in this round */
+    xcp_u64 added;
+    xcp_u64 round_ns;
+    xcp_u64 least_ns; /* RTTs of this round */
+    xcp_u64 most_ns;
+    xcp_u64 sum_ns;
+    xcp_u64 saved;      /* W before a timeout */
+    xcp_u64 timeout_ns; /* 0 before the first one */
+    xcp_u64 restored_ns;
+    struct xcp_way_back way_back;
+    xcp_u16 back_last; /* what the last one waited for, and the one before the round; 2^20 ns */
+    xcp_u16 back_then;
+    xcp_u32 samples;
+    xcp_u32 acked;
+    xcp_u16 gap;   /* segments skipped at once and not found lost yet: difference 18 */
+    xcp_u8 marked; /* answers of this round that routers have: whether, and those they have not */
+    xcp_u8 outage; /* what the timer's expiries are taken for until something comes: see above */
+
+    xcp_u64 first_ns; /* when the first of those came that acked counts */
+    xcp_u64 before;   /* the bound before the first cut */
+    xcp_s64 high_fb;  /* what feedback came to in the rounds since the queue stands */
+    xcp_u64 spread_ns;
+    xcp_u64 last_infl_ns;
+    struct xcp_cubic cubic;
+    xcp_u32 lost; /* of a gap no more than count: difference 18 */
+    xcp_u32 came; /* segments of the last few rounds, or of all in which losses have counted; and of
+                   * these, missed */
+    xcp_u32 missed;
+    xcp_u16 grown;
+    xcp_u16 high;
+    xcp_u16 holds; /* cuts until a trial, or rounds of it that are left: difference 19 */
+    xcp_u8 binds;  /* for those who look, 255 at most */
+    xcp_u8 competes;
+    xcp_u8 unmarked;
+    xcp_u8 tries; /* trials that have failed */
+    xcp_u8 parts; /* of what comes, the part that is not too much to miss; of 240 */
+    xcp_u8 cuts;  /* one soon after the other; and rounds since the last */
+    xcp_u8 since;
+    xcp_u8 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
+    xcp_u8 skip : 4;
+    xcp_u8 over : 4;
+    xcp_u8 excused; /* rounds until all of that is made up for: difference 20 */
+    xcp_u8 empty;
+    xcp_u8 empties;  /* rounds with an empty queue that end COMPETE */
+    xcp_u8 vanished; /* quiet rounds until queues are believed again: difference 14 */
+    xcp_u8 flat;     /* rounds running in which the queue has not moved since the first cut */
 };
 
 XCP_INLINE void xcp_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 packet_bytes,

@@ -55,11 +55,13 @@ typedef __INT64_TYPE__ xcp_s64;
 #endif
 
 /* A number that the verifier is to know nothing of, however it came about: of a bound that it
- * reached, say, it would follow the consequences through all that comes after. */
+ * reached, say, it would follow the consequences through all that comes after. On the host the
+ * compiler decides where it is inlined: everywhere, the robust sender would not fit a processor's
+ * first cache. */
 #ifdef __bpf__
 #define XCP_ANY(type) __attribute__((noinline)) type
 #else
-#define XCP_ANY(type) static inline __attribute__((always_inline, unused)) type
+#define XCP_ANY(type) static __attribute__((unused)) type
 #endif
 
 /* Whether what is common is compiled by itself, and what is rare as a function of its own that

@@ -19,7 +19,7 @@ pub const ROBUST_SENDER_WORDS: usize = 51;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;
 /// A robust sender's word with its base RTT, in ns.
-pub const SENDER_BASE: usize = 22;
+pub const SENDER_BASE: usize = 10;
 /// 64-bit words of a receiver's state.
 pub const RECEIVER_WORDS: usize = 2;
 

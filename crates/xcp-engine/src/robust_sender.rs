@@ -79,9 +79,15 @@ pub struct RobustSenderState {
     pub jumps: bool,
 }
 
+/// `struct xcp_robust_sender`, from the beginning of a cache line on: what each packet needs of it
+/// comes first and takes two.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+struct State([u64; ROBUST_SENDER_WORDS]);
+
 /// One connection's rate and bound.
 #[derive(Debug, Clone)]
-pub struct RobustSender(Box<[u64; ROBUST_SENDER_WORDS]>);
+pub struct RobustSender(Box<State>);
 
 const ONE: f64 = 4_294_967_296.0; // a packet, in a window's unit
 
@@ -93,11 +99,11 @@ impl RobustSender {
     /// A sender of full packets of so many bytes, with its first window, packets. `ids`: as in
     /// [`crate::SenderConfig::ids`].
     pub fn new(packet_bytes: u32, initial_window: u32, ids: Option<u32>) -> Self {
-        let mut state = Box::new([0; ROBUST_SENDER_WORDS]);
+        let mut state = Box::new(State([0; ROBUST_SENDER_WORDS]));
         // SAFETY: shim.c asserts that struct xcp_robust_sender has ROBUST_SENDER_WORDS words.
         unsafe {
             ffi::xcp_shim_robust_sender_init(
-                &mut *state,
+                &mut state.0,
                 packet_bytes,
                 u64::from(initial_window) << 32,
                 ids.is_some().into(),
@@ -110,25 +116,25 @@ impl RobustSender {
     /// A sender as it lies in memory.
     #[must_use]
     pub fn from_words(words: &[u64; ROBUST_SENDER_WORDS]) -> Self {
-        RobustSender(Box::new(*words))
+        RobustSender(Box::new(State(*words)))
     }
 
     /// How it lies in memory.
     #[must_use]
     pub fn words(&self) -> &[u64; ROBUST_SENDER_WORDS] {
-        &self.0
+        &self.0.0
     }
 
     /// The rate times the base RTT, packets.
     #[inline]
     pub fn window(&self) -> f64 {
-        self.0[ffi::SENDER_CWND] as f64 / ONE
+        self.0.0[ffi::SENDER_CWND] as f64 / ONE
     }
 
     /// The time between two packets, ns; `None` before there is an RTT.
     #[inline]
     pub fn gap_ns(&self) -> Option<u64> {
-        let (base_ns, window) = (self.0[ffi::SENDER_BASE], self.0[ffi::SENDER_CWND]);
+        let (base_ns, window) = (self.0.0[ffi::SENDER_BASE], self.0.0[ffi::SENDER_CWND]);
         let gap = match u32::try_from(base_ns) {
             Ok(0) => return None,
             // All but a few: a division of words.
@@ -144,7 +150,7 @@ impl RobustSender {
     #[inline]
     pub fn limit(&self) -> u32 {
         // SAFETY: `self.0` was initialised by `new`.
-        unsafe { ffi::xcp_shim_robust_sender_limit(&*self.0) }
+        unsafe { ffi::xcp_shim_robust_sender_limit(&self.0.0) }
     }
 
     /// Writes the header of a packet that is sent now. `late`: the pacer does not move a packet that
@@ -160,7 +166,7 @@ impl RobustSender {
         let limit = sendable.window_limit;
         // SAFETY: as in `limit`; `header` is valid for the call.
         unsafe {
-            ffi::xcp_shim_robust_sender_header(&mut *self.0, now_ns, limit, late.into(), header)
+            ffi::xcp_shim_robust_sender_header(&mut self.0.0, now_ns, limit, late.into(), header)
         }
     }
 
@@ -168,47 +174,47 @@ impl RobustSender {
     pub fn write_opening(&self, sendable: &Sendable, header: &mut ForwardHeader) {
         let limit = sendable.window_limit;
         // SAFETY: as in `write_header`.
-        unsafe { ffi::xcp_shim_robust_sender_open(&*self.0, limit, header) }
+        unsafe { ffi::xcp_shim_robust_sender_open(&self.0.0, limit, header) }
     }
 
     /// An acknowledgement came. The SYN's comes first, as one that only covers something.
     #[inline]
     pub fn answered(&mut self, answer: &Answer) {
         // SAFETY: as in `limit`; `answer` is valid for the call, and laid out as in C.
-        unsafe { ffi::xcp_shim_robust_sender_answered(&mut *self.0, answer) }
+        unsafe { ffi::xcp_shim_robust_sender_answered(&mut self.0.0, answer) }
     }
 
     /// What the SYN was answered, after [`RobustSender::answered`].
     pub fn opened(&mut self, answer: &Answer) {
         // SAFETY: as in `answered`.
-        unsafe { ffi::xcp_shim_robust_sender_opened(&mut *self.0, answer) }
+        unsafe { ffi::xcp_shim_robust_sender_opened(&mut self.0.0, answer) }
     }
 
     /// A router on this host has this many packets of the link to give away at once, without a
     /// promise: its rate grows by so many in a round trip.
     pub fn lent(&mut self, now_ns: u64, packets: u32) {
         // SAFETY: as in `limit`.
-        unsafe { ffi::xcp_shim_robust_sender_lent(&mut *self.0, now_ns, packets) }
+        unsafe { ffi::xcp_shim_robust_sender_lent(&mut self.0.0, now_ns, packets) }
     }
 
     /// No answer of this round raises W beyond so many packets, whatever it says: what the peer
     /// takes is known.
     pub fn hold(&mut self, packets: u32) {
         // SAFETY: as in `limit`.
-        unsafe { ffi::xcp_shim_robust_sender_hold(&mut *self.0, packets) }
+        unsafe { ffi::xcp_shim_robust_sender_hold(&mut self.0.0, packets) }
     }
 
     /// The retransmission timer expired.
     pub fn on_timeout(&mut self, now_ns: u64) {
         // SAFETY: as in `limit`.
-        unsafe { ffi::xcp_shim_robust_sender_timeout(&mut *self.0, now_ns) }
+        unsafe { ffi::xcp_shim_robust_sender_timeout(&mut self.0.0, now_ns) }
     }
 
     /// The most that the retransmission timer need wait for, ns, however often it has expired;
     /// `None`: as long as it likes.
     pub fn patience_ns(&self) -> Option<u64> {
         // SAFETY: as in `limit`.
-        let patience = unsafe { ffi::xcp_shim_robust_sender_patience(&*self.0) };
+        let patience = unsafe { ffi::xcp_shim_robust_sender_patience(&self.0.0) };
         (patience > 0).then_some(patience)
     }
 
@@ -236,7 +242,7 @@ impl RobustSender {
     fn view(&self) -> ffi::RobustSenderView {
         let mut v = ffi::RobustSenderView::default();
         // SAFETY: reads one initialised sender, writes one view; ffi.rs mirrors the C struct.
-        unsafe { ffi::xcp_shim_robust_sender_view(&*self.0, &mut v) };
+        unsafe { ffi::xcp_shim_robust_sender_view(&self.0.0, &mut v) };
         v
     }
 }

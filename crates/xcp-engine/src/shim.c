@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_robust) == 689 * 8, "ffi.rs: ROBUST_WORDS");
 _Static_assert(sizeof(struct xcp_robust_sender) == 51 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
-_Static_assert(__builtin_offsetof(struct xcp_robust_sender, base_ns) == 22 * 8,
+_Static_assert(__builtin_offsetof(struct xcp_robust_sender, base_ns) == 10 * 8,
                "ffi.rs: SENDER_BASE");
 _Static_assert(sizeof(struct xcp_robust_answer) == 72 &&
                    __builtin_offsetof(struct xcp_robust_answer, limited) == 69,
