@@ -205,9 +205,16 @@ XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
     return (xcp_u32)xcp_robust_less((w >> 32) + 1, XCP_NO_LIMIT - 1);
 }
 
-/* The header of a packet sent now; limit as for xcp_sender_header. late: difference 12. */
-XCP_INLINE void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
-                                         xcp_u32 late, struct xcp_forward *h) {
+/* Whether a packet says W and the base RTT as they are, and asks for all there is: the common case,
+ * which the host has in one piece and without calls (sender.h). */
+XCP_INLINE int xcp_robust_is_plain(const struct xcp_robust_sender *s, xcp_u32 limit, xcp_u32 late) {
+    return s->xcp.cwnd >= XCP_ROBUST_ONE && !late && s->back == 0 && limit == XCP_NO_LIMIT &&
+           s->mode == XCP_ROBUST_FREE && !xcp_robust_follows_slowly(s) &&
+           xcp_sender_is_usual(&s->xcp, s->base_ns);
+}
+
+XCP_COLD void xcp_robust_sender_header_any(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
+                                           xcp_u32 late, struct xcp_forward *h) {
     xcp_u32 ask = xcp_robust_sender_ask(s);
     xcp_u64 w = s->xcp.cwnd, told = w + (late ? XCP_ROBUST_ONE / 2 : 0), rtt, trip;
     if (w < XCP_ROBUST_ONE && s->base_ns)
@@ -220,6 +227,17 @@ XCP_INLINE void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 no
     xcp_sender_header(&s->xcp, now, trip, limit < ask ? limit : ask, h);
     h->flags |= XCP_KEEPS;
     s->xcp.cwnd = w;
+}
+
+/* The header of a packet sent now; limit as for xcp_sender_header. late: difference 12. */
+XCP_INLINE void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
+                                         xcp_u32 late, struct xcp_forward *h) {
+    if (XCP_SPLIT && XCP_LIKELY(xcp_robust_is_plain(s, limit, late))) {
+        xcp_sender_write(&s->xcp, now, s->base_ns, XCP_NO_LIMIT, h, 1);
+        h->flags |= XCP_KEEPS;
+    } else {
+        xcp_robust_sender_header_any(s, now, limit, late, h);
+    }
 }
 
 /* The header of a SYN. limit: as for xcp_sender_header. */
