@@ -78,14 +78,14 @@
 #define XCP_ROBUST_DELAY 1
 #define XCP_ROBUST_COMPETE 2
 
-/* One connection's state. First what the header of a packet needs, in two cache lines, then what
- * most acknowledgements do. */
+/* One connection's state. First what the header of a packet needs where nothing bounds the sender,
+ * in two cache lines; then what most acknowledgements need; then the rest. */
 struct xcp_robust_sender {
     struct xcp_sender xcp; /* its cwnd is min(W, B base / srtt) */
     xcp_u64 base_ns;       /* 0 before the first sample */
     xcp_u64 srtt_ns;
     struct xcp_jumps jumps;
-    xcp_u32 back;       /* what acknowledgements wait for there, smoothed; 2^10 ns */
+    xcp_u32 back;       /* what acknowledgements wait for on their way, smoothed; 2^10 ns */
     xcp_u8 rounds : 2;  /* that have ended, no more than matter */
     xcp_u8 wait : 4;    /* behind TCP that routers steer, as headers have it */
     xcp_u8 excuses : 1; /* losses of this round were TCP's */
@@ -123,7 +123,7 @@ struct xcp_robust_sender {
     xcp_u32 samples;
     xcp_u32 acked;
     xcp_u16 gap;   /* segments skipped at once and not found lost yet: difference 18 */
-    xcp_u8 marked; /* answers of this round that routers have: whether, and those they have not */
+    xcp_u8 marked; /* whether there were answers of routers in this round */
     xcp_u8 outage; /* what the timer's expiries are taken for until something comes: see above */
 
     xcp_u64 first_ns; /* when the first of those came that acked counts */
@@ -141,10 +141,10 @@ struct xcp_robust_sender {
     xcp_u16 holds; /* cuts until a trial, or rounds of it that are left: difference 19 */
     xcp_u8 binds;  /* for those who look, 255 at most */
     xcp_u8 competes;
-    xcp_u8 unmarked;
-    xcp_u8 tries; /* trials that have failed */
-    xcp_u8 parts; /* of what comes, the part that is not too much to miss; of 240 */
-    xcp_u8 cuts;  /* one soon after the other; and rounds since the last */
+    xcp_u8 unmarked; /* answers of this round that no router has marked */
+    xcp_u8 tries;    /* trials that have failed */
+    xcp_u8 parts;    /* of what comes, the part that is not too much to miss; of 240 */
+    xcp_u8 cuts;     /* one soon after the other; and rounds since the last */
     xcp_u8 since;
     xcp_u8 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
     xcp_u8 skip : 4;

@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "private to this crate's tests; the C headers say what each is")]
 
 pub use crate::ffi::{Acc, Grant, Num, Path, View};
-use crate::{ForwardHeader, ReturnHeader, RobustRouter, Router, Sender, ffi};
+use crate::{ForwardHeader, ReturnHeader, RobustRouter, RobustSender, Router, Sender, ffi};
 
 pub fn num_scaled(m: u64, e: i32) -> Num {
     let mut out = Num::default();
@@ -126,6 +126,21 @@ pub fn sender_header_any(
     let mut h = ForwardHeader::default();
     // SAFETY: an initialised sender; writes one header.
     unsafe { ffi::xcp_shim_sender_header_any(sender.words_mut(), now_ns, srtt_ns, limit, &mut h) };
+    h
+}
+
+/// [`RobustSender::write_header`] by the way for all senders.
+pub fn robust_header_any(
+    sender: &mut RobustSender,
+    now_ns: u64,
+    limit: u32,
+    late: bool,
+) -> ForwardHeader {
+    let (words, mut h) = (sender.words_mut(), ForwardHeader::default());
+    // SAFETY: as in `sender_header_any`.
+    unsafe {
+        ffi::xcp_shim_robust_sender_header_any(words, now_ns, limit, late.into(), &mut h);
+    }
     h
 }
 

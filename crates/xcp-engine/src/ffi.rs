@@ -513,6 +513,13 @@ unsafe extern "C" {
         late: u32,
         h: *mut ForwardHeader,
     );
+    pub fn xcp_shim_robust_sender_header_any(
+        s: *mut [u64; ROBUST_SENDER_WORDS],
+        now: u64,
+        limit: u32,
+        late: u32,
+        h: *mut ForwardHeader,
+    );
     pub fn xcp_shim_robust_sender_answered(s: *mut [u64; ROBUST_SENDER_WORDS], a: *const Answer);
     pub fn xcp_shim_robust_sender_open(
         s: *const [u64; ROBUST_SENDER_WORDS],

@@ -125,6 +125,10 @@ impl RobustSender {
         &self.0.0
     }
 
+    pub(crate) fn words_mut(&mut self) -> &mut [u64; ROBUST_SENDER_WORDS] {
+        &mut self.0.0
+    }
+
     /// The rate times the base RTT, packets.
     #[inline]
     pub fn window(&self) -> f64 {

@@ -16,6 +16,8 @@ _Static_assert(sizeof(struct xcp_robust_sender) == 51 * 8, "ffi.rs: ROBUST_SENDE
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, base_ns) == 10 * 8,
                "ffi.rs: SENDER_BASE");
+_Static_assert(__builtin_offsetof(struct xcp_robust_sender, bound) <= 2 * 64,
+               "robust_sender_state.h: what a header needs, in two cache lines");
 _Static_assert(sizeof(struct xcp_robust_answer) == 72 &&
                    __builtin_offsetof(struct xcp_robust_answer, limited) == 69,
                "robust_sender.rs: Answer");
@@ -495,6 +497,11 @@ void xcp_shim_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 packet_byt
 void xcp_shim_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
                                    xcp_u32 late, struct xcp_forward *h) {
     xcp_robust_sender_header(s, now, limit, late, h);
+}
+
+void xcp_shim_robust_sender_header_any(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
+                                       xcp_u32 late, struct xcp_forward *h) {
+    xcp_robust_sender_header_any(s, now, limit, late, h);
 }
 
 void xcp_shim_robust_sender_answered(struct xcp_robust_sender *s,

@@ -4,13 +4,13 @@
 
 use proptest::prelude::*;
 use xcp_engine::exact::{
-    Work, robust_any, router_any, router_words, sender_feedback_any, sender_header_any,
-    sender_words,
+    Work, robust_any, robust_header_any, router_any, router_words, sender_feedback_any,
+    sender_header_any, sender_words,
 };
 use xcp_engine::{
-    CapacityKnown, ForwardHeader, Gain, Input, Interval, Other, Preset, Receiver, ReturnHeader,
-    RobustRouter, Rounding, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat,
-    bottleneck_id, flags,
+    Answer, CapacityKnown, ForwardHeader, Gain, Input, Interval, Other, Preset, Receiver,
+    ReturnHeader, RobustRouter, RobustSender, Rounding, Router, RouterConfig, Sendable, Sender,
+    SenderConfig, WireFormat, bottleneck_id, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -336,6 +336,44 @@ proptest! {
                 any.on_loss(true);
             }
             prop_assert_eq!(sender_words(&short), sender_words(&any), "step {}", i);
+        }
+    }
+
+    /// So does a robust sender's, whatever it says: with a window of less than a packet or a bound,
+    /// late, limited, after losses, where acknowledgements wait on their way.
+    #[test]
+    fn robust_senders_know_one_rule(
+        steps in prop::collection::vec(
+            (20 * MS..60 * MS, prop_oneof![8 => Just(40 * MS), 2 => 38 * MS..43 * MS, 1 => 1_000..400 * MS],
+             0..=u16::MAX, prop_oneof![3 => Just(u32::MAX), 1 => 1..1000u32], prop::sample::select(vec![false, false, true]),
+             prop_oneof![9 => Just(0u32), 1 => 1..9u32], prop_oneof![6 => Just(0u32), 1 => 1..200u32]),
+            1..200),
+        first in 1..20u32,
+        routed in prop_oneof![5 => Just(true), 1 => Just(false)],
+        waits in any::<bool>(),
+    ) {
+        let mut short = RobustSender::new(1500, first, Some(7));
+        let mut any = short.clone();
+        let mut now = 1000 * MS;
+        for (i, (after, rtt_ns, feedback, window_limit, late, lost, waited)) in steps.into_iter().enumerate() {
+            now += after;
+            let mut a = ForwardHeader::default();
+            short.write_header(now, &Sendable { window_limit }, late, &mut a);
+            prop_assert_eq!(a, robust_header_any(&mut any, now, window_limit, late), "step {}", i);
+            prop_assert_eq!(short.words(), any.words(), "step {}", i);
+            // As in `senders_know_one_rule`.
+            let returned = ReturnHeader {
+                feedback: feedback & 0x81ff | 30 << 9,
+                flags: a.flags | if routed { flags::MARK } else { 0 },
+                ..Default::default()
+            };
+            let answer = Answer {
+                now_ns: now, sent_ns: now - rtt_ns, rtt_ns, srtt_ns: rtt_ns, returned, answers: 1, covered: 2,
+                delivered: 10, lost, missing: lost, stamp_ms: (now / MS) as u32 - waited, stamped: waits, limited: true,
+                ..Default::default()
+            };
+            short.answered(&answer);
+            any.answered(&answer);
         }
     }
 
